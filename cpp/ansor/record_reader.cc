@@ -1,0 +1,385 @@
+#include "ansor/record_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "ansor/steps.h"
+#include "core/error.h"
+#include "core/json_cursor.h"
+#include "core/parallel_for.h"
+
+namespace tlp_tvm {
+namespace ansor {
+namespace {
+
+/*! \brief Bytes of lines per unit of work. */
+constexpr std::size_t kBytesPerChunk = std::size_t{1} << 19;
+
+/*! \brief The cost that TVM writes for a program that could not be measured. */
+constexpr double kFailedCost = 1e10;
+
+constexpr std::size_t kMaxHardwareParams = 64;
+constexpr std::size_t kMaxCosts = 1 << 20;
+
+constexpr std::int64_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
+constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
+
+/*! \brief The up to four characters of a step's name as one number, to compare at once. */
+constexpr std::uint32_t Code(std::string_view name) {
+  std::uint32_t code = 0;
+  for (char c : name) code = code << 8 | static_cast<unsigned char>(c);
+  return code;
+}
+
+constexpr std::array<std::uint32_t, kStepKindCount> kCodes = [] {
+  std::array<std::uint32_t, kStepKindCount> codes{};
+  for (std::size_t kind = 0; kind < kStepKindCount; ++kind) codes[kind] = Code(kStepKinds[kind].name);
+  return codes;
+}();
+
+/*! \brief Names of the fields for messages, "split lengths" style: built once. */
+struct FieldNames {
+  std::array<std::vector<std::string>, kStepKindCount> names;
+  FieldNames() {
+    for (std::size_t kind = 0; kind < kStepKindCount; ++kind) {
+      for (std::size_t f = 0; f < kStepKinds[kind].field_count; ++f) {
+        names[kind].emplace_back(std::string(kStepKinds[kind].name) + " " +
+                                 std::string(kStepKinds[kind].fields[f].name));
+      }
+    }
+  }
+};
+
+const char* FieldName(std::size_t kind, std::size_t field) {
+  static const FieldNames table;
+  return table.names[kind][field].c_str();
+}
+
+/*! \brief Reads the records of one chunk, one after the other. */
+class ChunkReader {
+ public:
+  explicit ChunkReader(RecordBatch* batch) : batch_(batch) {}
+
+  /*! \param end Points at the line's '\n'. */
+  void ReadLine(const char* begin, const char* end) {
+    JsonCursor cursor(begin, end);
+    cursor.SkipSpace();
+    if (cursor.left() == 0) return;  // a blank line
+    place_ = {};
+    row_ = {};
+    ReadRecord(&cursor);
+    row_.costs_end = batch_->costs.size();
+    batch_->sequences.End();
+    batch_->rows.push_back(row_);
+  }
+
+  /*! \return Where in the record the reader stood, for a message: "step 7: ", or nothing. */
+  std::string Place() const {
+    return place_.in_steps ? "step " + std::to_string(place_.step) + ": " : "";
+  }
+
+  RecordRow& row() { return row_; }
+
+ private:
+  void ReadRecord(JsonCursor* cursor) {
+    if (!cursor->Accept('{')) cursor->FailType("the record", "an object");
+    bool has_input = false;
+    bool has_result = false;
+    bool first = true;
+    while (cursor->NextItem('}', &first)) {
+      const std::string_view key = cursor->String("the key", &scratch_);
+      const bool is_input = key == "i";
+      const bool is_result = key == "r";
+      if (!cursor->Accept(':')) cursor->FailSyntax("':'");
+      if ((is_input && has_input) || (is_result && has_result)) {
+        throw JsonFault(reason::kExtra, std::string("expected one \"") + (is_input ? "i" : "r") +
+                                            "\" (" + (is_input ? "input" : "result") +
+                                            "), found a second one");
+      }
+      if (is_input) {
+        ReadInput(cursor);
+        has_input = true;
+      } else if (is_result) {
+        ReadResult(cursor);
+        has_result = true;
+      } else {
+        cursor->SkipValue();
+      }
+    }
+    cursor->ExpectEnd();
+    if (!has_input) Missing("\"i\" (the measured input)");
+    if (!has_result) Missing("\"r\" (the measured result)");
+  }
+
+  [[noreturn]] static void Missing(const char* what) {
+    throw JsonFault(reason::kMissing,
+                    std::string("expected ") + what + ", found a record without it");
+  }
+
+  void ReadInput(JsonCursor* cursor) {
+    cursor->OpenList("the input");
+    ReadTask(cursor);
+    cursor->NextField("the state of the input");
+    cursor->OpenList("the state");
+    cursor->SkipSpace();
+    if (*cursor->at() != '[') cursor->FailType("the state's stages", "a list");
+    cursor->SkipValue();
+    cursor->NextField("the steps of the state");
+    ReadSteps(cursor);
+    cursor->CloseList("the state");
+    cursor->CloseList("the input");
+  }
+
+  void ReadTask(JsonCursor* cursor) {
+    cursor->SkipSpace();
+    const char* const begin = cursor->at();
+    // A log has long runs of one task: the same bytes mean the same task.
+    if (!last_task_.empty() && cursor->left() >= last_task_.size() &&
+        std::memcmp(begin, last_task_.data(), last_task_.size()) == 0) {
+      cursor->MoveTo(begin + last_task_.size());
+      row_.task = last_task_index_;
+      return;
+    }
+    TaskEntry task;
+    cursor->OpenList("the task");
+    task.workload_key = cursor->String("the workload key", &scratch_);
+    cursor->NextField("the target");
+    task.target = cursor->String("the target", &scratch_);
+    if (cursor->Accept(',')) ReadLaterMembers(cursor, &task);
+    cursor->CloseList("the task");
+    row_.task = batch_->Intern(std::move(task));
+    last_task_ = {begin, static_cast<std::size_t>(cursor->at() - begin)};
+    last_task_index_ = row_.task;
+  }
+
+  void ReadLaterMembers(JsonCursor* cursor, TaskEntry* task) {
+    task->members = 3;
+    cursor->OpenList("the hardware parameters");
+    bool first = true;
+    while (cursor->NextItem(']', &first)) {
+      task->hardware.push_back(cursor->Integer("a hardware parameter"));
+      if (task->hardware.size() > kMaxHardwareParams) TooLong("the hardware parameters");
+    }
+    if (!cursor->Accept(',')) return;
+    task->members = 4;
+    task->target_host = cursor->String("the target host", &scratch_);
+    if (!cursor->Accept(',')) return;
+    task->members = 5;
+    task->layout_rewrite = cursor->Integer("the layout rewrite option", kMinInt32, kMaxInt32);
+    if (!cursor->Accept(',')) return;
+    task->members = 6;
+    cursor->OpenList("the input names");
+    first = true;
+    while (cursor->NextItem(']', &first)) {
+      task->input_names.emplace_back(cursor->String("an input name", &scratch_));
+    }
+  }
+
+  [[noreturn]] static void TooLong(const std::string& what) {
+    throw JsonFault(reason::kRange,
+                    "expected " + what + " to be shorter, found more items than any program has");
+  }
+
+  void ReadSteps(JsonCursor* cursor) {
+    cursor->OpenList("the steps");
+    place_.in_steps = true;
+    bool first = true;
+    while (cursor->NextItem(']', &first)) {
+      if (place_.step >= kMaxSteps) TooLong("the steps");
+      ReadStep(cursor);
+      ++place_.step;
+    }
+    place_.in_steps = false;
+  }
+
+  std::size_t ReadKind(JsonCursor* cursor) {
+    cursor->SkipSpace();
+    const char* const begin = cursor->at();
+    const std::string_view name = cursor->String("the step's kind", &scratch_);
+    if (name.size() <= 4) {
+      const std::uint32_t code = Code(name);
+      for (std::size_t kind = 0; kind < kStepKindCount; ++kind) {
+        // The size too: the code of "\0CI" is that of "CI".
+        if (kCodes[kind] == code && kStepKinds[kind].name.size() == name.size()) return kind;
+      }
+    }
+    cursor->MoveTo(begin);
+    cursor->Fail(reason::kUnknownKind, "one of the 14 step kinds of Ansor (AN to RF)");
+  }
+
+  void ReadStep(JsonCursor* cursor) {
+    cursor->OpenList("the step");
+    const std::size_t kind = ReadKind(cursor);
+    const KindSpec& spec = kStepKinds[kind];
+    SequenceBatch& out = batch_->sequences;
+    out.Begin(static_cast<std::uint32_t>(kind));
+    for (std::size_t f = 0; f < spec.field_count; ++f) {
+      const char* const what = FieldName(kind, f);
+      cursor->NextField(what);
+      switch (spec.fields[f].type) {
+        case FieldType::kInt32:
+          out.AddNumber(cursor->Integer(what, kMinInt32, kMaxInt32));
+          break;
+        case FieldType::kInt64:
+          out.AddNumber(cursor->Integer(what));
+          break;
+        case FieldType::kFlag:
+          out.AddNumber(cursor->Integer(what, 0, 1));
+          break;
+        case FieldType::kName: {
+          const std::string_view name = cursor->String(what, &scratch_);
+          if (name.size() > kMaxNameSize) TooLong(what);
+          out.AddName(name);
+          break;
+        }
+        case FieldType::kList: {
+          cursor->OpenList(what);
+          const std::size_t list = out.BeginList();
+          bool first = true;
+          while (cursor->NextItem(']', &first)) {
+            out.AddNumber(cursor->Integer(what));
+            if (out.ListSize(list) > kMaxListSize) TooLong(what);
+          }
+          out.EndList(list);
+          break;
+        }
+      }
+    }
+    cursor->CloseList("the step");
+  }
+
+  void ReadResult(JsonCursor* cursor) {
+    cursor->OpenList("the result");
+    cursor->OpenList("the costs");
+    const std::size_t begin = batch_->costs.size();
+    double sum = 0;
+    bool failed = false;
+    bool first = true;
+    while (cursor->NextItem(']', &first)) {
+      const double cost = cursor->Number("a cost");
+      if (cost < 0) {
+        throw JsonFault(reason::kRange, "expected a cost in seconds, found a negative number");
+      }
+      failed = failed || cost >= kFailedCost;
+      sum += cost;
+      batch_->costs.push_back(cost);
+      if (batch_->costs.size() - begin > kMaxCosts) TooLong("the costs");
+    }
+    const std::size_t count = batch_->costs.size() - begin;
+    cursor->NextField("the error number");
+    row_.error_no =
+        static_cast<std::int32_t>(cursor->Integer("the error number", kMinInt32, kMaxInt32));
+    cursor->NextField("the elapsed time");
+    row_.elapsed = cursor->Number("the elapsed time");
+    cursor->NextField("the timestamp");
+    row_.timestamp = ReadTimestamp(cursor);
+    cursor->CloseList("the result");
+    if (count == 0 && row_.error_no == 0) {
+      throw JsonFault(reason::kMissing, "expected at least one cost, found none and no error");
+    }
+    failed = failed || row_.error_no != 0;
+    row_.latency = failed ? std::numeric_limits<double>::infinity()
+                          : sum / static_cast<double>(count);
+  }
+
+  static std::int64_t ReadTimestamp(JsonCursor* cursor) {
+    const double seconds = cursor->Number("the timestamp");
+    if (seconds < -9e15 || seconds > 9e15) {
+      throw JsonFault(reason::kRange,
+                      "expected the timestamp in seconds since 1970, found one beyond reason");
+    }
+    return static_cast<std::int64_t>(seconds);
+  }
+
+  struct PlaceInRecord {
+    bool in_steps = false;
+    std::size_t step = 0;
+  };
+
+  RecordBatch* batch_;
+  RecordRow row_;
+  PlaceInRecord place_;
+  std::string scratch_;
+  std::string_view last_task_;  ///< its bytes in the chunk
+  std::uint32_t last_task_index_ = 0;
+};
+
+/*! \brief A bad line of a chunk, before its number in the file is known. */
+struct ChunkFault {
+  std::int64_t line = 0;
+  std::string sentence;
+};
+
+void ReadChunk(std::string_view chunk, OnError on_error, RecordBatch* batch, ChunkFault* fault) {
+  ChunkReader reader(batch);
+  const char* at = chunk.data();
+  const char* const end = at + chunk.size();
+  while (at != end) {
+    const auto* stop =
+        static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+    ++batch->lines;
+    const std::size_t rows = batch->rows.size();
+    try {
+      reader.ReadLine(at, stop);
+    } catch (const JsonFault& json_fault) {
+      batch->Rollback();
+      std::string sentence = reader.Place() + json_fault.what();
+      if (on_error == OnError::kRaise) {
+        *fault = {batch->lines, std::move(sentence)};
+        return;
+      }
+      batch->skipped.push_back({batch->lines, json_fault.reason(), std::move(sentence)});
+    }
+    if (batch->rows.size() > rows) batch->rows.back().line = batch->lines;
+    at = stop + 1;
+  }
+}
+
+std::vector<std::string_view> CutAtLines(std::string_view text) {
+  std::vector<std::string_view> chunks;
+  while (!text.empty()) {
+    std::size_t size = text.size();
+    if (size > kBytesPerChunk) size = text.find('\n', kBytesPerChunk) + 1;
+    chunks.push_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
+  return chunks;
+}
+
+}  // namespace
+
+std::vector<RecordBatch> ReadRecords(std::string_view text, const std::string& path,
+                                     std::int64_t first_line, OnError on_error, int threads) {
+  if (!text.empty() && text.back() != '\n') {
+    throw RecordError(path + ": expected a block of whole lines, found one that ends within a line");
+  }
+  const std::vector<std::string_view> chunks = CutAtLines(text);
+  std::vector<RecordBatch> batches(chunks.size());
+  std::vector<ChunkFault> faults(chunks.size());
+  ParallelFor(chunks.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t c = begin; c < end; ++c) {
+      ReadChunk(chunks[c], on_error, &batches[c], &faults[c]);
+    }
+  });
+  std::int64_t before = first_line - 1;
+  for (std::size_t c = 0; c < chunks.size(); ++c) {
+    if (faults[c].line != 0) {
+      throw RecordError(path + ":" + std::to_string(before + faults[c].line) + ": " +
+                        faults[c].sentence);
+    }
+    for (RecordRow& row : batches[c].rows) row.line += before;
+    for (SkippedLine& skipped : batches[c].skipped) {
+      skipped.line += before;
+      skipped.sentence =
+          path + ":" + std::to_string(skipped.line) + ": " + std::move(skipped.sentence);
+    }
+    before += batches[c].lines;
+  }
+  return batches;
+}
+
+}  // namespace ansor
+}  // namespace tlp_tvm

@@ -1,0 +1,70 @@
+/*!
+ * \file ansor/state_reader.h
+ * \brief Live Ansor State objects -> PrimitiveSequence, without TVM's headers and without Python.
+ */
+#ifndef TLP_TVM_ANSOR_STATE_READER_H_
+#define TLP_TVM_ANSOR_STATE_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "ansor/abi.h"
+#include "ansor/type_index.h"
+#include "core/encoder.h"
+#include "core/primitive.h"
+
+namespace tlp_tvm {
+namespace ansor {
+
+/*! \brief Reads states of one loaded TVM. Any number of threads may share it. */
+class StateReader {
+ public:
+  explicit StateReader(TypeIndex::Index2Key index2key) : types_(index2key) {}
+
+  /*!
+   * \brief Takes a handle of `Array<State>` apart.
+   * \param handle What `array.handle.value` is in Python.
+   * \throws StateError when it is no Array of plausible size.
+   */
+  const abi::Array& StatesOf(const void* handle);
+
+  /*!
+   * \brief Appends the program of states.items()[i] to the batch.
+   * \throws StateError that names the state, the step and the field; the batch is as before then.
+   */
+  void Read(const abi::Array& states, std::size_t i, SequenceBatch* batch);
+
+  /*!
+   * \brief Encodes every state: `out` gets states.size * L * E numbers.
+   * \param threads 0 for every core; the bytes written do not depend on it.
+   * \throws StateError of the first state that cannot be read.
+   */
+  void Encode(const abi::Array& states, const Encoder& encoder, int threads, float* out,
+              EncodingReport* report);
+
+ private:
+  TypeTag Tag(const abi::Object& object) { return types_[object.type_index]; }
+  void ReadStep(const abi::Object* step, SequenceBatch* batch);
+  void AddList(const abi::Array* array, const char* field, SequenceBatch* batch);
+  void AddName(const abi::String* name, const char* field, SequenceBatch* batch);
+  std::int64_t IntegerOf(const abi::Object* integer, const char* field);
+  void Expect(const abi::Object* object, TypeTag tag, const char* field, const char* expected);
+  /*! \brief Starts fetching the objects of states [begin, end) before they are read. */
+  void Prefetch(const abi::Array& states, std::size_t begin, std::size_t end);
+  bool PrefetchItems(const abi::Array* array);
+  const abi::Array* ListOf(const abi::Object* step);
+
+  TypeIndex types_;
+};
+
+/*!
+ * \brief A reader for the TVM whose library the process has loaded already.
+ * \throws StateError when the library is not loaded or lacks TVM's C interface.
+ */
+StateReader* BindStateReader(const std::string& library_path);
+
+}  // namespace ansor
+}  // namespace tlp_tvm
+
+#endif  // TLP_TVM_ANSOR_STATE_READER_H_

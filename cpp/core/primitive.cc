@@ -1,0 +1,93 @@
+#include "core/primitive.h"
+
+#include <stdexcept>
+
+namespace tlp_tvm {
+
+int Vocabulary::Find(std::string_view name) const {
+  for (std::size_t kind = 0; kind < kind_count; ++kind) {
+    if (kinds[kind].name == name) return static_cast<int>(kind);
+  }
+  return -1;
+}
+
+void SequenceBatch::Clear() {
+  primitives_.clear();
+  values_.clear();
+  text_.clear();
+  ends_.clear();
+  last_end_primitive_ = 0;
+}
+
+PrimitiveSequence SequenceBatch::operator[](std::size_t i) const {
+  const std::size_t begin = i == 0 ? 0 : ends_[i - 1].primitive;
+  return {primitives_.data() + begin, ends_[i].primitive - begin, values_.data(), text_.data()};
+}
+
+void SequenceBatch::AddName(std::string_view name) {
+  if (name.size() >= (1u << NameRef::kLengthBits)) {
+    throw std::length_error("a name in a primitive is longer than 65,535 bytes");
+  }
+  values_.push_back(NameRef::Pack(text_.size(), name.size()));
+  text_.insert(text_.end(), name.begin(), name.end());
+}
+
+std::int64_t* SequenceBatch::AddList(std::size_t n) {
+  const std::size_t at = values_.size();
+  values_.resize(at + 1 + n);
+  values_[at] = static_cast<std::int64_t>(n);
+  return values_.data() + at + 1;
+}
+
+void SequenceBatch::End() {
+  ends_.push_back({primitives_.size(), values_.size(), text_.size()});
+  last_end_primitive_ = primitives_.size();
+}
+
+void SequenceBatch::Rollback() {
+  const End_ end = ends_.empty() ? End_{0, 0, 0} : ends_.back();
+  primitives_.resize(end.primitive);
+  values_.resize(end.value);
+  text_.resize(end.text);
+}
+
+namespace {
+
+/*! \brief One round of the splitmix64 finaliser (Steele et al., OOPSLA 2014). */
+std::uint64_t Mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+std::uint64_t Combine(std::uint64_t hash, std::uint64_t value) { return Mix(hash ^ Mix(value)); }
+
+std::uint64_t Combine(std::uint64_t hash, std::string_view text) {
+  for (char c : text) hash = Combine(hash, static_cast<unsigned char>(c));
+  return Combine(hash, text.size());
+}
+
+}  // namespace
+
+std::uint64_t HashOf(const PrimitiveSequence& sequence, const Vocabulary& vocabulary) {
+  std::uint64_t hash = sequence.size;
+  for (std::size_t i = 0; i < sequence.size; ++i) {
+    const KindSpec& spec = vocabulary.kinds[sequence.primitives[i].kind];
+    const std::int64_t* value = sequence.ValuesOf(i);
+    hash = Combine(hash, spec.name);
+    for (std::size_t f = 0; f < spec.field_count; ++f) {
+      if (spec.fields[f].type == FieldType::kName) {
+        hash = Combine(hash, sequence.Name(*value++));
+      } else if (spec.fields[f].type == FieldType::kList) {
+        const std::int64_t* end = value + 1 + *value;
+        while (value != end) hash = Combine(hash, static_cast<std::uint64_t>(*value++));
+      } else {
+        hash = Combine(hash, static_cast<std::uint64_t>(*value++));
+      }
+    }
+  }
+  return hash;
+}
+
+}  // namespace tlp_tvm

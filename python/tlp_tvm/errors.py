@@ -1,0 +1,47 @@
+"""Every error the package raises on purpose: one sentence that says where, expected, found and cure."""
+
+from __future__ import annotations
+
+from tlp_tvm._core import LayoutError, RecordError, StateError
+
+
+class TlpTvmError(Exception):
+    """Base of the errors that have no better built-in parent; the command line prints it as one sentence."""
+
+
+class TvmNotFoundError(TlpTvmError, ImportError):
+    """No TVM, a TVM without Ansor, or one that cannot be loaded."""
+
+
+class AbiMismatchError(TlpTvmError, RuntimeError):
+    """The object layout of the loaded TVM is not the one that the native reader knows."""
+
+
+class ModelFileError(TlpTvmError, ValueError):
+    """A checkpoint or exported model that is damaged, of another version, or made for another layout."""
+
+
+class DatasetError(TlpTvmError, ValueError):
+    """A dataset that is missing, damaged, or lacks what was asked of it."""
+
+
+class NetworkError(TlpTvmError, ValueError):
+    """A network that no name or file gives."""
+
+
+class TuningError(TlpTvmError, RuntimeError):
+    """A tuning run that cannot start or go on."""
+
+
+__all__ = [
+    "AbiMismatchError",
+    "DatasetError",
+    "LayoutError",
+    "ModelFileError",
+    "NetworkError",
+    "RecordError",
+    "StateError",
+    "TlpTvmError",
+    "TuningError",
+    "TvmNotFoundError",
+]

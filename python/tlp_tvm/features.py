@@ -1,0 +1,132 @@
+"""States and records -> embeddings: the extraction, as users call it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.ansor.records import RecordBatch, read_records, steps_of_record
+from tlp_tvm.layout import FeatureLayout
+
+Embedding = NDArray[np.float32]
+"""(N, L, E) float32: N programs, L primitives, E columns; rows past a program are zero."""
+
+
+@dataclass
+class EncodingReport:
+    """What a layout could not show of the programs it encoded; sums over all calls it was handed to."""
+
+    sequences: int = 0
+    cut_sequences: int = 0
+    """Programs that lost rows."""
+    cut_rows: int = 0
+    cut_columns: int = 0
+    """Values that did not fit the width, or the columns of their list."""
+    unknown_kinds: dict[str, int] = field(default_factory=dict)
+    unknown_tokens: dict[str, int] = field(default_factory=dict)
+    """ "KIND.field=name" -> how often."""
+
+    def add(self, counts: dict[str, Any]) -> None:
+        """Add what one native call reported."""
+        for name in ("sequences", "cut_sequences", "cut_rows", "cut_columns"):
+            setattr(self, name, getattr(self, name) + counts[name])
+        for mine, more in (
+            (self.unknown_kinds, counts["unknown_kinds"]),
+            (self.unknown_tokens, counts["unknown_tokens"]),
+        ):
+            for key, count in more.items():
+                mine[key] = mine.get(key, 0) + count
+
+
+def extract_states(
+    states: Any,
+    layout: FeatureLayout,
+    *,
+    threads: int = 0,
+    out: Embedding | None = None,
+    report: EncodingReport | None = None,
+    route: Literal["native", "record"] = "native",
+) -> Embedding:
+    """Embed live states.
+
+    Args:
+        states: a list of Ansor's State (or StateObject), or a tvm Array of them.
+        layout: what to write where.
+        threads: native threads; 0 for every core. The result does not depend on it.
+        out: (N, L, E) float32 to write to instead of a new array.
+        report: gets what the layout could not show.
+        route: "native" reads TVM's objects in place. "record" lets TVM serialise every state and reads that:
+            some hundred times slower, right for any TVM; for one whose object layout the self-check refused.
+
+    Returns:
+        (N, L, E) float32.
+
+    Raises:
+        AbiMismatchError: the loaded TVM's objects are not laid out as the reader expects.
+        StateError: an object among `states` is no complete state.
+    """
+    from tlp_tvm.ansor import states as ansor_states
+
+    if route == "record":
+        return ansor_states.encode_through_records(states, layout, out=out, report=report)
+    if route != "native":
+        raise ValueError(f'route: expected "native" or "record", found {route!r}')
+    return ansor_states.encode(states, layout, threads=threads, out=out, report=report)
+
+
+def steps_of(state: Any) -> list[list[Any]]:
+    """The record form of a state, read natively: what TVM's own serialiser writes, as lists.
+
+    Raises:
+        AbiMismatchError: the loaded TVM's objects are not laid out as the reader expects.
+        StateError: `state` is no complete state.
+    """
+    from tlp_tvm.ansor import states as ansor_states
+
+    return ansor_states.steps([state])[0]
+
+
+def extract_records(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    layout: FeatureLayout,
+    *,
+    errors: Literal["raise", "skip"] = "raise",
+    threads: int = 0,
+) -> RecordBatch:
+    """Read measure records and embed their programs.
+
+    Args:
+        source: a log, a list of logs, or a folder; plain or .gz (see `read_records`).
+        layout: what to write where.
+        errors: "raise" stops at the first bad line; "skip" passes over it and counts it in `skipped`.
+        threads: native threads; 0 for every core.
+
+    Returns:
+        The records, with `features` (N, L, E) and `report` filled.
+
+    Raises:
+        RecordError: a line is no record, as `path:line: step: expected, found`.
+        OSError: a file cannot be read.
+    """
+    batch = read_records(source, errors=errors, threads=threads)
+    batch.report = EncodingReport()
+    batch.features = batch.encode(layout, threads=threads, report=batch.report)
+    return batch
+
+
+__all__ = [
+    "Embedding",
+    "EncodingReport",
+    "FeatureLayout",
+    "RecordBatch",
+    "extract_records",
+    "extract_states",
+    "read_records",
+    "steps_of",
+    "steps_of_record",
+]
