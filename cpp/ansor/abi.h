@@ -3,8 +3,8 @@
  * \brief Views of the objects that an Ansor State is made of.
  *
  * No prebuilt TVM ships its C++ headers. These are not copies of them: they declare where the
- * fields lie (x86-64, Itanium C++ ABI), which is frozen since auto_scheduler was released in TVM 0.8
- * and deleted in 0.20 with include/tvm/auto_scheduler/{loop_state,transform_step}.h unchanged
+ * fields lie (x86-64, Itanium C++ ABI), which is frozen since auto_scheduler was released in TVM
+ * 0.8 and deleted in 0.20 with include/tvm/auto_scheduler/{loop_state,transform_step}.h unchanged
  * between. Every offset is checked against that table below, and the whole against TVM itself at
  * run time (python/tlp_tvm/ansor/self_check.py) before it is trusted.
  */
@@ -20,7 +20,8 @@ namespace abi {
 
 static_assert(sizeof(void*) == 8, "the layout is that of a 64-bit process");
 
-/*! \brief What an ObjectRef points to; classes with virtual functions keep their table before it. */
+/*! \brief What an ObjectRef points to; classes with virtual functions keep their table before it.
+ */
 struct Object {
   std::uint32_t type_index;
   std::int32_t ref_counter;

@@ -36,7 +36,8 @@ constexpr std::uint32_t Code(std::string_view name) {
 
 constexpr std::array<std::uint32_t, kStepKindCount> kCodes = [] {
   std::array<std::uint32_t, kStepKindCount> codes{};
-  for (std::size_t kind = 0; kind < kStepKindCount; ++kind) codes[kind] = Code(kStepKinds[kind].name);
+  for (std::size_t kind = 0; kind < kStepKindCount; ++kind)
+    codes[kind] = Code(kStepKinds[kind].name);
   return codes;
 }();
 
@@ -70,7 +71,13 @@ class ChunkReader {
     if (cursor.left() == 0) return;  // a blank line
     place_ = {};
     row_ = {};
+    has_new_task_ = false;
     ReadRecord(&cursor);
+    if (has_new_task_) {
+      last_task_index_ = batch_->Intern(std::move(new_task_));
+      last_task_ = new_task_text_;
+    }
+    row_.task = last_task_index_;
     row_.costs_end = batch_->costs.size();
     batch_->sequences.End();
     batch_->rows.push_back(row_);
@@ -140,7 +147,6 @@ class ChunkReader {
     if (!last_task_.empty() && cursor->left() >= last_task_.size() &&
         std::memcmp(begin, last_task_.data(), last_task_.size()) == 0) {
       cursor->MoveTo(begin + last_task_.size());
-      row_.task = last_task_index_;
       return;
     }
     TaskEntry task;
@@ -150,9 +156,10 @@ class ChunkReader {
     task.target = cursor->String("the target", &scratch_);
     if (cursor->Accept(',')) ReadLaterMembers(cursor, &task);
     cursor->CloseList("the task");
-    row_.task = batch_->Intern(std::move(task));
-    last_task_ = {begin, static_cast<std::size_t>(cursor->at() - begin)};
-    last_task_index_ = row_.task;
+    // The batch learns of it when the whole record is read: a bad line leaves nothing behind.
+    new_task_ = std::move(task);
+    new_task_text_ = {begin, static_cast<std::size_t>(cursor->at() - begin)};
+    has_new_task_ = true;
   }
 
   void ReadLaterMembers(JsonCursor* cursor, TaskEntry* task) {
@@ -281,8 +288,8 @@ class ChunkReader {
       throw JsonFault(reason::kMissing, "expected at least one cost, found none and no error");
     }
     failed = failed || row_.error_no != 0;
-    row_.latency = failed ? std::numeric_limits<double>::infinity()
-                          : sum / static_cast<double>(count);
+    row_.latency =
+        failed ? std::numeric_limits<double>::infinity() : sum / static_cast<double>(count);
   }
 
   static std::int64_t ReadTimestamp(JsonCursor* cursor) {
@@ -305,6 +312,9 @@ class ChunkReader {
   std::string scratch_;
   std::string_view last_task_;  ///< its bytes in the chunk
   std::uint32_t last_task_index_ = 0;
+  bool has_new_task_ = false;  ///< the record names another task than the record before
+  TaskEntry new_task_;
+  std::string_view new_task_text_;
 };
 
 /*! \brief A bad line of a chunk, before its number in the file is known. */
@@ -354,7 +364,8 @@ std::vector<std::string_view> CutAtLines(std::string_view text) {
 std::vector<RecordBatch> ReadRecords(std::string_view text, const std::string& path,
                                      std::int64_t first_line, OnError on_error, int threads) {
   if (!text.empty() && text.back() != '\n') {
-    throw RecordError(path + ": expected a block of whole lines, found one that ends within a line");
+    throw RecordError(path +
+                      ": expected a block of whole lines, found one that ends within a line");
   }
   const std::vector<std::string_view> chunks = CutAtLines(text);
   std::vector<RecordBatch> batches(chunks.size());

@@ -5,7 +5,8 @@
  * One record a line, an object with three keys in any order (TVM 0.8 to 0.19,
  * src/auto_scheduler/measure_record.cc):
  *
- *   {"i": [TASK, [[], [STEP, ...]]], "r": [[cost, ...], error_no, all_cost, timestamp], "v": "v0.6"}
+ *   {"i": [TASK, [[], [STEP, ...]]], "r": [[cost, ...], error_no, all_cost, timestamp], "v":
+ * "v0.6"}
  *
  *   TASK  [workload_key, target, [hardware parameters], target_host, layout_rewrite, [input names]]
  *         the first two always, the others from the versions that have them: 2 to 6 members
@@ -14,7 +15,8 @@
  *
  * Tolerated: blank lines, CRLF, any space and escape that JSON allows, a missing "v", further keys,
  * integer costs, fractional timestamps. Refused, with line, field, expected and found: what is not
- * JSON, a missing, extra or doubled field, another type, an unknown step kind, a number out of range.
+ * JSON, a missing, extra or doubled field, another type, an unknown step kind, a number out of
+ * range.
  */
 #ifndef TLP_TVM_ANSOR_RECORD_READER_H_
 #define TLP_TVM_ANSOR_RECORD_READER_H_

@@ -273,12 +273,14 @@ StateReader* BindStateReader(const std::string& library_path) {
   if (reader) return reader.get();
   void* library = dlopen(library_path.c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) {
-    throw StateError(library_path + ": expected TVM's library to be loaded already, found it is "
+    throw StateError(library_path +
+                     ": expected TVM's library to be loaded already, found it is "
                      "not; import tvm first");
   }
   void* index2key = dlsym(library, "TVMObjectTypeIndex2Key");
   if (index2key == nullptr) {
-    throw StateError(library_path + ": expected TVM's C interface, found no TVMObjectTypeIndex2Key; "
+    throw StateError(library_path +
+                     ": expected TVM's C interface, found no TVMObjectTypeIndex2Key; "
                      "use a TVM 0.8 to 0.19");
   }
   reader = std::make_unique<StateReader>(reinterpret_cast<TypeIndex::Index2Key>(index2key));

@@ -16,7 +16,15 @@ namespace tlp_tvm {
 namespace ansor {
 
 /*! \brief A class that the reader knows; the step kinds follow kFirstStep in StepKind's order. */
-enum class TypeTag : std::uint8_t { kUnasked, kOther, kState, kArray, kString, kIntImm, kFirstStep };
+enum class TypeTag : std::uint8_t {
+  kUnasked,
+  kOther,
+  kState,
+  kArray,
+  kString,
+  kIntImm,
+  kFirstStep
+};
 
 constexpr TypeTag TagOf(StepKind kind) {
   return static_cast<TypeTag>(static_cast<std::uint8_t>(TypeTag::kFirstStep) +

@@ -26,7 +26,8 @@ void RegisterStates(pybind11::module_& module);
 /*! \return The record form of a program, as Python lists. */
 pybind11::list StepsOf(const PrimitiveSequence& sequence, const Vocabulary& vocabulary);
 
-/*! \return {"sequences", "cut_sequences", "cut_rows", "cut_columns", "unknown_kinds", "unknown_tokens"}. */
+/*! \return {"sequences", "cut_sequences", "cut_rows", "cut_columns", "unknown_kinds",
+ * "unknown_tokens"}. */
 pybind11::dict ReportOf(const EncodingReport& report, const Vocabulary& vocabulary);
 
 /*!

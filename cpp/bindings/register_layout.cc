@@ -1,6 +1,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "ansor/steps.h"
@@ -28,14 +29,39 @@ py::object Entry(const py::dict& mapping, const char* key, const std::string& wh
 }
 
 template <typename T>
-T EntryOf(const py::dict& mapping, const char* key, const std::string& where) {
-  const py::object value = Entry(mapping, key, where);
-  try {
-    return value.cast<T>();
-  } catch (const py::cast_error&) {
-    throw LayoutError(where + ": expected \"" + key + "\" of another type, found " +
-                      py::repr(value).cast<std::string>());
+constexpr const char* kTypeName = nullptr;
+template <>
+constexpr const char* kTypeName<int> = "an integer";
+template <>
+constexpr const char* kTypeName<float> = "a number";
+template <>
+constexpr const char* kTypeName<bool> = "true or false";
+template <>
+constexpr const char* kTypeName<std::string> = "a string";
+template <>
+constexpr const char* kTypeName<py::list> = "a list";
+template <>
+constexpr const char* kTypeName<py::dict> = "an object";
+
+/*! \brief A value as T and nothing that could be made into one; `what` names it in the refusal. */
+template <typename T>
+T ValueOf(const py::handle& value, const std::string& what) {
+  if constexpr (std::is_base_of_v<py::object, T>) {
+    if (py::isinstance<T>(value)) return py::reinterpret_borrow<T>(value);
+  } else {
+    try {
+      return value.cast<T>();
+    } catch (const py::cast_error&) {
+      // The sentence below says it better.
+    }
   }
+  throw LayoutError(what + " to be " + kTypeName<T> + ", found " +
+                    py::repr(value).cast<std::string>());
+}
+
+template <typename T>
+T EntryOf(const py::dict& mapping, const char* key, const std::string& where) {
+  return ValueOf<T>(Entry(mapping, key, where), where + ": expected \"" + key + "\"");
 }
 
 std::size_t KindOf(const Vocabulary& vocabulary, const std::string& name) {
@@ -89,10 +115,10 @@ Layout LayoutOf(const py::dict& spec, const Vocabulary& vocabulary) {
   layout.drop = DropOf(EntryOf<std::string>(spec, "drop", "layout"));
   layout.one_hot.assign(vocabulary.kind_count, -1);
   for (const auto& item : EntryOf<py::list>(spec, "kinds", "layout")) {
-    int& column = layout.one_hot[KindOf(vocabulary, item.cast<std::string>())];
+    const auto name = ValueOf<std::string>(item, "layout: expected a kind");
+    int& column = layout.one_hot[KindOf(vocabulary, name)];
     if (column >= 0) {
-      throw LayoutError("layout: expected each kind once, found " + item.cast<std::string>() +
-                        " twice");
+      throw LayoutError("layout: expected each kind once, found " + name + " twice");
     }
     column = layout.one_hot_width++;
   }
@@ -103,23 +129,27 @@ Layout LayoutOf(const py::dict& spec, const Vocabulary& vocabulary) {
     layout.rules[kind].resize(vocabulary.kinds[kind].field_count);
   }
   for (const auto& [field, table] : EntryOf<py::dict>(spec, "tokens", "layout")) {
-    const auto path = field.cast<std::string>();
+    const auto path = ValueOf<std::string>(field, "layout: expected the field of a token");
     const std::size_t dot = path.find('.');
     const std::size_t kind = KindOf(vocabulary, path.substr(0, dot));
     const std::size_t f = FieldOf(vocabulary.kinds[kind], path.substr(dot + 1));
-    for (const auto& [name, value] : table.cast<py::dict>()) {
-      layout.tokens[kind][f][name.cast<std::string>()] = value.cast<float>();
+    const std::string what = "layout: expected the tokens of " + path;
+    for (const auto& [name, value] : ValueOf<py::dict>(table, what)) {
+      layout.tokens[kind][f][ValueOf<std::string>(name, what)] = ValueOf<float>(value, what);
     }
   }
   layout.flat = !spec.contains("fields");
   if (layout.flat) return layout;
   for (const auto& [kind_name, fields] : EntryOf<py::dict>(spec, "fields", "layout")) {
-    const std::size_t kind = KindOf(vocabulary, kind_name.cast<std::string>());
-    for (const auto& [field_name, rule] : fields.cast<py::dict>()) {
-      const std::size_t f = FieldOf(vocabulary.kinds[kind], field_name.cast<std::string>());
-      const std::string where =
-          "layout: " + kind_name.cast<std::string>() + "." + field_name.cast<std::string>();
-      layout.rules[kind][f] = RuleOf(rule.cast<py::dict>(), where);
+    const auto kind_text = ValueOf<std::string>(kind_name, "layout: expected a kind");
+    const std::size_t kind = KindOf(vocabulary, kind_text);
+    const std::string what = "layout: expected the fields of " + kind_text;
+    for (const auto& [field_name, rule] : ValueOf<py::dict>(fields, what)) {
+      const auto field_text = ValueOf<std::string>(field_name, what);
+      const std::size_t f = FieldOf(vocabulary.kinds[kind], field_text);
+      const std::string path = kind_text + "." + field_text;
+      layout.rules[kind][f] = RuleOf(
+          ValueOf<py::dict>(rule, "layout: expected the rule of " + path), "layout: " + path);
     }
   }
   return layout;

@@ -26,7 +26,8 @@ using ansor::RecordBatch;
 using ansor::RecordRow;
 using ansor::TaskEntry;
 
-/*! \brief The records of one block of text: batches that follow one another, under one task table. */
+/*! \brief The records of one block of text: batches that follow one another, under one task table.
+ */
 class RecordBlock {
  public:
   explicit RecordBlock(std::vector<RecordBatch> batches) : batches_(std::move(batches)) {
@@ -57,7 +58,7 @@ class RecordBlock {
   }
 
   template <typename T>
-  py::array_t<T> RowColumn(T RecordRow::*member) const {
+  py::array_t<T> RowColumn(T RecordRow::* member) const {
     return Column<T>([&](std::size_t b, std::size_t i) { return batches_[b].rows[i].*member; });
   }
 
@@ -124,9 +125,8 @@ std::unique_ptr<RecordBlock> ReadBlock(const py::buffer& text, const std::string
                               static_cast<std::size_t>(info.size));
   // Safe without the GIL: the caller's buffer is exported, and so fixed, until `info` goes.
   const py::gil_scoped_release release;
-  return std::make_unique<RecordBlock>(
-      ansor::ReadRecords(view, path, first_line,
-                         skip ? ansor::OnError::kSkip : ansor::OnError::kRaise, threads));
+  return std::make_unique<RecordBlock>(ansor::ReadRecords(
+      view, path, first_line, skip ? ansor::OnError::kSkip : ansor::OnError::kRaise, threads));
 }
 
 py::list TasksOf(const RecordBlock& block) {
@@ -165,7 +165,8 @@ void RegisterRecords(py::module_& module) {
       .def_property_readonly("lines",
                              [](const RecordBlock& block) {
                                std::int64_t lines = 0;
-                               for (const RecordBatch& batch : block.batches()) lines += batch.lines;
+                               for (const RecordBatch& batch : block.batches())
+                                 lines += batch.lines;
                                return lines;
                              })
       .def("task_ids", &RecordBlock::TaskIds)

@@ -1,5 +1,6 @@
 #include "core/layout.h"
 
+#include <cstdint>
 #include <string>
 
 #include "core/error.h"
@@ -31,12 +32,13 @@ void CheckRule(const FieldRule& rule, const FieldSpec& field, const std::string&
   if (!Fits(field.type, rule.as)) {
     throw LayoutError(where + ": expected an encoding that fits the field's type, found another");
   }
-  if (rule.column < layout.one_hot_width || rule.columns < 1 ||
-      rule.column + rule.columns > layout.width) {
+  // 64 bits: a number of columns near the end of int must not wrap around.
+  const std::int64_t end = std::int64_t{rule.column} + rule.columns;
+  if (rule.column < layout.one_hot_width || rule.columns < 1 || end > layout.width) {
     throw LayoutError(where + ": expected columns between the one-hot (" +
                       std::to_string(layout.one_hot_width) + ") and the width (" +
                       std::to_string(layout.width) + "), found " + std::to_string(rule.column) +
-                      " to " + std::to_string(rule.column + rule.columns));
+                      " to " + std::to_string(end));
   }
 }
 
@@ -61,7 +63,7 @@ void Layout::Check(const Vocabulary& vocabulary) const {
       CheckRule(rule, spec.fields[f], where, *this);
       if (rule.as != As::kOneHot) continue;
       for (const auto& [name, position] : tokens.at(kind).at(f)) {
-        if (position < 0 || position >= static_cast<float>(rule.columns)) {
+        if (!(position >= 0 && position < static_cast<float>(rule.columns))) {  // nor NaN
           throw LayoutError(where + ": expected the token of \"" + name + "\" below " +
                             std::to_string(rule.columns) + ", found " + std::to_string(position));
         }

@@ -1,0 +1,108 @@
+#include <cmath>
+
+#include "ansor/record_reader.h"
+#include "check.h"
+#include "core/encoder.h"
+#include "layouts.h"
+#include "records.h"
+
+using tlp_tvm::Drop;
+using tlp_tvm::Encoder;
+using tlp_tvm::EncodingReport;
+using tlp_tvm::Layout;
+
+namespace {
+
+struct Result {
+  std::vector<float> rows;
+  EncodingReport report;
+};
+
+Result Encode(const Layout& layout, const std::string& steps) {
+  const auto batches = tlp_tvm::ansor::ReadRecords(records::Record(steps) + "\n", "log", 1,
+                                                   tlp_tvm::ansor::OnError::kRaise, 1);
+  Result result;
+  result.rows.assign(layout.size(), -7.0f);  // every number must be written
+  Encoder(layout, tlp_tvm::ansor::kVocabulary)
+      .Encode(batches.at(0).sequences[0], result.rows.data(), &result.report);
+  return result;
+}
+
+void ExpectRow(const Result& result, std::size_t row, const std::vector<float>& expected) {
+  for (std::size_t c = 0; c < expected.size(); ++c) {
+    EXPECT_EQ(result.rows[row * expected.size() + c], expected[c]);
+  }
+}
+
+}  // namespace
+
+TEST(FlatRowsSpillListsInPlace) {
+  const Result result =
+      Encode(layouts::Flat(3, 10), R"([["SP", 2, 0, 512, [4, 2, 8], 1], ["CHW", 3, "local"]])");
+  ExpectRow(result, 0, {1, 0, 2, 0, 512, 4, 2, 8, 1, 0});
+  ExpectRow(result, 1, {0, 1, 3, 1, 0, 0, 0, 0, 0, 0});
+  ExpectRow(result, 2, std::vector<float>(10, 0.0f));
+  EXPECT_EQ(result.report.sequences, 1);
+  EXPECT_EQ(result.report.cut_columns, 0);
+}
+
+TEST(FlatRowsAreCutAtTheWidth) {
+  const Result result = Encode(layouts::Flat(1, 6), R"([["SP", 2, 0, 512, [4, 2, 8], 1]])");
+  ExpectRow(result, 0, {1, 0, 2, 0, 512, 4});
+  EXPECT_EQ(result.report.cut_columns, 3);
+}
+
+TEST(UnknownKindsAndTokensAreCounted) {
+  for (const Layout& layout : {layouts::Flat(3, 8), layouts::Aligned(3)}) {
+    const Result result = Encode(layout, R"([["CI", 4], ["CHW", 3, "warp"], ["CHW", 3, "warp"]])");
+    EXPECT_EQ(result.report.unknown_kinds.at(static_cast<std::uint32_t>(layouts::KindOf("CI"))), 1);
+    EXPECT_EQ(result.report.unknown_tokens.at({"CHW.scope_name", "warp"}), 2);
+    EXPECT_EQ(result.rows[0], 0.0f);
+    EXPECT_EQ(result.rows[1], 0.0f);
+  }
+}
+
+TEST(AlignedRowsGiveEachFieldItsColumn) {
+  const Result result =
+      Encode(layouts::Aligned(3),
+             R"([["SP", 2, 0, 7, [4, 2, 8], 1], ["AN", 1, 2, 1], ["CHW", 3, "local"]])");
+  ExpectRow(result, 0, {1, 0, 1.5f, 4, 2, 0, 0, 0});  // log2(1 + 7) / 2
+  ExpectRow(result, 1, {0, 0, 0, 0, 0, 0, 1, 0});
+  ExpectRow(result, 2, {0, 1, 0.25f, 0, 0, 0, 0, 0});
+  EXPECT_EQ(result.report.cut_columns, 1);
+}
+
+TEST(LargeAndNegativeNumbersScale) {
+  const Result large = Encode(layouts::Aligned(1), R"([["SP", 2, 0, 1048575, [], 1]])");
+  EXPECT_EQ(large.rows[2], 10.0f);
+  const Result negative = Encode(layouts::Aligned(1), R"([["SP", 2, 0, -7, [], 1]])");
+  EXPECT_EQ(negative.rows[2], -1.5f);
+  const Result extreme =
+      Encode(layouts::Aligned(1), R"([["SP", 2, 0, -9223372036854775808, [], 1]])");
+  EXPECT_EQ(extreme.rows[2], -31.5f);
+}
+
+TEST(CategoriesOutOfRangeAreCounted) {
+  const Result result = Encode(layouts::Aligned(1), R"([["AN", 1, 2, 3]])");
+  EXPECT_EQ(result.report.unknown_tokens.at({"AN.annotation", "3"}), 1);
+  EXPECT_EQ(result.rows[5] + result.rows[6] + result.rows[7], 0.0f);
+}
+
+TEST(LongProgramsLoseTheRowsTheLayoutSays) {
+  const std::string steps =
+      R"([["CHW", 0, "local"], ["CHW", 1, "local"], ["CHW", 2, "local"], ["CHW", 3, "local"], ["CHW", 4, "local"]])";
+  const auto stages = [&](Drop drop) {
+    Layout layout = layouts::Flat(3, 4);
+    layout.drop = drop;
+    const Result result = Encode(layout, steps);
+    EXPECT_EQ(result.report.cut_rows, 2);
+    EXPECT_EQ(result.report.cut_sequences, 1);
+    std::string text;
+    for (int row = 0; row < 3; ++row)
+      text += std::to_string(static_cast<int>(result.rows[4 * row + 2]));
+    return text;
+  };
+  EXPECT_EQ(stages(Drop::kTail), "012");
+  EXPECT_EQ(stages(Drop::kHead), "234");
+  EXPECT_EQ(stages(Drop::kMiddle), "034");
+}

@@ -1,0 +1,304 @@
+/*!
+ * \brief The reader over objects made here in the layout of abi.h, so that sanitizers can watch it.
+ * That TVM's own objects lie so is tested against TVM, in tests/python/test_state_parity.py.
+ */
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <memory>
+
+#include "ansor/record_writer.h"
+#include "ansor/state_reader.h"
+#include "check.h"
+#include "core/error.h"
+#include "layouts.h"
+
+namespace abi = tlp_tvm::ansor::abi;
+using tlp_tvm::Encoder;
+using tlp_tvm::EncodingReport;
+using tlp_tvm::SequenceBatch;
+using tlp_tvm::StateError;
+using tlp_tvm::ansor::StateReader;
+
+namespace {
+
+const char* const kTypeKeys[] = {"",
+                                 "auto_scheduler.State",
+                                 "Array",
+                                 "runtime.String",
+                                 "IntImm",
+                                 "auto_scheduler.AnnotationStep",
+                                 "auto_scheduler.FuseStep",
+                                 "auto_scheduler.PragmaStep",
+                                 "auto_scheduler.ReorderStep",
+                                 "auto_scheduler.SplitStep",
+                                 "auto_scheduler.FollowSplitStep",
+                                 "auto_scheduler.FollowFusedSplitStep",
+                                 "auto_scheduler.StorageAlignStep",
+                                 "auto_scheduler.ComputeAtStep",
+                                 "auto_scheduler.ComputeInlineStep",
+                                 "auto_scheduler.ComputeRootStep",
+                                 "auto_scheduler.CacheReadStep",
+                                 "auto_scheduler.CacheWriteStep",
+                                 "auto_scheduler.RfactorStep",
+                                 "Map"};
+
+int FakeIndex2Key(unsigned index, char** key) {
+  if (index == 0 || index >= std::size(kTypeKeys)) return -1;
+  *key = strdup(kTypeKeys[index]);
+  return 0;
+}
+
+std::uint32_t IndexOf(const std::string& key) {
+  for (std::uint32_t i = 1; i < std::size(kTypeKeys); ++i) {
+    if (key == kTypeKeys[i]) return i;
+  }
+  throw std::logic_error(key);
+}
+
+/*! \brief Makes objects and keeps them. */
+class World {
+ public:
+  template <typename T>
+  T* Make(const char* key) {
+    T* object = static_cast<T*>(Allocate(sizeof(T)));
+    object->type_index = IndexOf(key);
+    return object;
+  }
+  abi::Array* Array(const std::vector<const abi::Object*>& items) {
+    auto* array = static_cast<abi::Array*>(Allocate(sizeof(abi::Array) + 8 * items.size()));
+    array->type_index = IndexOf("Array");
+    array->size = static_cast<std::int64_t>(items.size());
+    std::copy(items.begin(), items.end(), reinterpret_cast<const abi::Object**>(array + 1));
+    return array;
+  }
+  abi::IntImm* Integer(std::int64_t value) {
+    auto* integer = Make<abi::IntImm>("IntImm");
+    integer->value = value;
+    return integer;
+  }
+  abi::Array* Integers(const std::vector<std::int64_t>& values) {
+    std::vector<const abi::Object*> items;
+    for (std::int64_t value : values) items.push_back(Integer(value));
+    return Array(items);
+  }
+  abi::String* String(const char* text) {
+    auto* string = Make<abi::String>("runtime.String");
+    string->data = text;
+    string->size = std::strlen(text);
+    return string;
+  }
+  abi::State* State(const std::vector<const abi::Object*>& steps) {
+    auto* state = Make<abi::State>("auto_scheduler.State");
+    state->transform_steps = Array(steps);
+    return state;
+  }
+  abi::SplitStep* Split(int stage, std::int64_t extent, const std::vector<std::int64_t>& lengths) {
+    auto* step = Make<abi::SplitStep>("auto_scheduler.SplitStep");
+    step->stage_id = stage;
+    step->iter_id = 1;
+    step->extent = extent == 0 ? nullptr : Integer(extent);
+    step->lengths = Integers(lengths);
+    step->inner_to_outer = 1;
+    return step;
+  }
+  /*! \brief One step of each kind: the same program as records::AllSteps. */
+  std::vector<const abi::Object*> AllSteps();
+
+ private:
+  void* Allocate(std::size_t size) {
+    memory_.push_back(std::make_unique<std::uint64_t[]>((size + 7) / 8));
+    return memory_.back().get();
+  }
+  std::deque<std::unique_ptr<std::uint64_t[]>> memory_;
+};
+
+std::vector<const abi::Object*> World::AllSteps() {
+  auto* an = Make<abi::AnnotationStep>("auto_scheduler.AnnotationStep");
+  an->stage_id = 2, an->iter_id = 9, an->annotation = 2;
+  auto* fu = Make<abi::FuseStep>("auto_scheduler.FuseStep");
+  fu->stage_id = 2, fu->fused_ids = Integers({0, 1});
+  auto* pr = Make<abi::PragmaStep>("auto_scheduler.PragmaStep");
+  pr->stage_id = 2, pr->iter_id = 0, pr->pragma_type = String("auto_unroll_max_step$64");
+  auto* re = Make<abi::ReorderStep>("auto_scheduler.ReorderStep");
+  re->stage_id = 2, re->after_ids = Integers({0, 2, 1});
+  auto* sp = Split(2, 512, {4, 2, 8});
+  sp->iter_id = 0;
+  auto* fsp = Make<abi::FollowSplitStep>("auto_scheduler.FollowSplitStep");
+  fsp->stage_id = 4, fsp->iter_id = 0, fsp->src_step_id = 0, fsp->n_split = 2;
+  auto* ffsp = Make<abi::FollowFusedSplitStep>("auto_scheduler.FollowFusedSplitStep");
+  ffsp->stage_id = 6, ffsp->iter_id = 0, ffsp->src_step_ids = Integers({4, 3, 2, 1});
+  ffsp->level = 1, ffsp->factor_or_nparts = 1;
+  auto* sa = Make<abi::StorageAlignStep>("auto_scheduler.StorageAlignStep");
+  sa->stage_id = 2, sa->iter_id = 1, sa->factor = 32, sa->offset = 4;
+  auto* ca = Make<abi::ComputeAtStep>("auto_scheduler.ComputeAtStep");
+  ca->stage_id = 2, ca->target_stage_id = 3, ca->target_iter_id = 4;
+  auto* ci = Make<abi::Step>("auto_scheduler.ComputeInlineStep");
+  ci->stage_id = 7;
+  auto* cr = Make<abi::Step>("auto_scheduler.ComputeRootStep");
+  cr->stage_id = 3;
+  auto* chr = Make<abi::CacheReadStep>("auto_scheduler.CacheReadStep");
+  chr->stage_id = 4, chr->scope_name = String("shared"), chr->reader_stage_ids = Integers({5});
+  auto* chw = Make<abi::CacheWriteStep>("auto_scheduler.CacheWriteStep");
+  chw->stage_id = 2, chw->scope_name = String("local");
+  auto* rf = Make<abi::RfactorStep>("auto_scheduler.RfactorStep");
+  rf->stage_id = 1, rf->iter_id = 2, rf->factor_iter_id = 2;
+  return {an, fu, pr, re, sp, fsp, ffsp, sa, ca, ci, cr, chr, chw, rf};
+}
+
+constexpr char kAllSteps[] =
+    R"([["AN", 2, 9, 2], ["FU", 2, [0, 1]], ["PR", 2, 0, "auto_unroll_max_step$64"], )"
+    R"(["RE", 2, [0, 2, 1]], ["SP", 2, 0, 512, [4, 2, 8], 1], ["FSP", 4, 0, 0, 2], )"
+    R"(["FFSP", 6, 0, [4, 3, 2, 1], 1, 1], ["SA", 2, 1, 32, 4], ["CA", 2, 3, 4], ["CI", 7], )"
+    R"(["CR", 3], ["CHR", 4, "shared", [5]], ["CHW", 2, "local"], ["RF", 1, 2, 2]])";
+
+std::string StepsOf(StateReader* reader, const abi::Array& states, std::size_t i) {
+  SequenceBatch batch;
+  reader->Read(states, i, &batch);
+  std::string steps;
+  tlp_tvm::ansor::WriteSteps(batch[0], &steps);
+  return steps;
+}
+
+}  // namespace
+
+TEST(EveryKindIsRead) {
+  World world;
+  StateReader reader(FakeIndex2Key);
+  const abi::Array* states = world.Array({world.State({}), world.State(world.AllSteps())});
+  EXPECT_EQ(StepsOf(&reader, *states, 0), "[]");
+  EXPECT_EQ(StepsOf(&reader, *states, 1), kAllSteps);
+}
+
+TEST(AnAbsentExtentIsZero) {
+  World world;
+  StateReader reader(FakeIndex2Key);
+  const abi::Array* states = world.Array({world.State({world.Split(0, 0, {1})})});
+  EXPECT_EQ(StepsOf(&reader, *states, 0), R"([["SP", 0, 1, 0, [1], 1]])");
+}
+
+TEST(WhatIsNoStateIsRefused) {
+  World world;
+  StateReader reader(FakeIndex2Key);
+  SequenceBatch batch;
+  EXPECT_THROWS(reader.StatesOf(nullptr), StateError,
+                "states: expected an Array of auto_scheduler.State, found a null handle");
+  EXPECT_THROWS(reader.StatesOf(world.Integer(3)), StateError,
+                "states: expected an Array of auto_scheduler.State, found IntImm");
+  const abi::Array* states =
+      world.Array({world.Integer(3), nullptr, world.Make<abi::State>("Map")});
+  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+                "state 0: expected the item to be an auto_scheduler.State, found IntImm");
+  EXPECT_THROWS(reader.Read(*states, 1, &batch), StateError,
+                "state 1: expected the item to be an auto_scheduler.State, found null");
+  EXPECT_THROWS(reader.Read(*states, 2, &batch), StateError,
+                "state 2: expected the item to be an auto_scheduler.State, found Map");
+}
+
+TEST(WrongPointersAreRefusedByTypeAndSize) {
+  World world;
+  StateReader reader(FakeIndex2Key);
+  SequenceBatch batch;
+  abi::SplitStep* split = world.Split(0, 8, {2});
+  abi::State* state = world.State({split});
+  const abi::Array* states = world.Array({state});
+
+  const abi::Array* lengths = split->lengths;
+  split->lengths = reinterpret_cast<const abi::Array*>(world.Integer(1));
+  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+                "state 0: step 0: expected lengths to be an Array, found IntImm");
+  split->lengths = world.Array({nullptr});
+  EXPECT_THROWS(
+      reader.Read(*states, 0, &batch), StateError,
+      "state 0: step 0: expected lengths to be filled in, found an empty one: a sketch is "
+      "no program yet, sample programs from it");
+  split->lengths = lengths;
+  split->extent = world.String("n");
+  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+                "state 0: step 0: expected extent to be a constant integer, found runtime.String");
+  split->extent = nullptr;
+  abi::Array* huge = world.Integers({1});
+  huge->size = 1025;
+  split->lengths = huge;
+  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+                "state 0: step 0: expected lengths to have at most 1024 items, found 1025");
+  split->type_index = 12345;
+  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+                "state 0: step 0: expected a transform step of Ansor, found type index 12345");
+  abi::Array* steps = world.Array({});
+  steps->size = 5000;
+  state->transform_steps = steps;
+  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+                "state 0: expected at most 4096 transform_steps, found 5000");
+  EXPECT_EQ(batch.size(), 0u);
+  EXPECT_EQ(batch.PrimitivesOfOpenProgram(), 0u);
+}
+
+TEST(NamesAreBounded) {
+  World world;
+  StateReader reader(FakeIndex2Key);
+  SequenceBatch batch;
+  auto* step = world.Make<abi::CacheWriteStep>("auto_scheduler.CacheWriteStep");
+  auto* name = world.String("local");
+  name->size = 100000;
+  step->scope_name = name;
+  EXPECT_THROWS(reader.Read(*world.Array({world.State({step})}), 0, &batch), StateError,
+                "state 0: step 0: expected scope_name to be at most 256 bytes long, found 100000");
+}
+
+TEST(ThreadsDoNotShow) {
+  World world;
+  StateReader reader(FakeIndex2Key);
+  std::vector<const abi::Object*> items;
+  const std::vector<const abi::Object*> shared = world.AllSteps();
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<const abi::Object*> steps = shared;  // states share steps, as TVM's do
+    steps.resize(static_cast<std::size_t>(i) % (shared.size() + 1));
+    steps.push_back(world.Split(i, 2 * i + 1, {i, 1}));
+    items.push_back(world.State(steps));
+  }
+  const abi::Array* states = world.Array(items);
+  const Encoder encoder(layouts::Flat(16, 12), tlp_tvm::ansor::kVocabulary);
+  std::vector<std::vector<float>> results;
+  for (int threads : {1, 4, 7}) {
+    EncodingReport report;
+    results.emplace_back(items.size() * encoder.layout().size(), -7.0f);
+    reader.Encode(*states, encoder, threads, results.back().data(), &report);
+    EXPECT_EQ(report.sequences, 1000);
+  }
+  EXPECT(results[0] == results[1]);
+  EXPECT(results[0] == results[2]);
+  // State by state is the same as all at once.
+  SequenceBatch batch;
+  std::vector<float> one(encoder.layout().size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    EncodingReport report;
+    batch.Clear();
+    reader.Read(*states, i, &batch);
+    encoder.Encode(batch[0], one.data(), &report);
+    EXPECT(std::equal(one.begin(), one.end(),
+                      results[0].begin() + static_cast<std::ptrdiff_t>(i * one.size())));
+  }
+}
+
+TEST(TheFirstBadStateIsReportedWhateverTheThreads) {
+  World world;
+  StateReader reader(FakeIndex2Key);
+  std::vector<const abi::Object*> items;
+  for (int i = 0; i < 500; ++i) items.push_back(world.State({world.Split(i, 4, {2})}));
+  items[321] = items[450] = world.Integer(1);
+  const abi::Array* states = world.Array(items);
+  const Encoder encoder(layouts::Flat(2, 12), tlp_tvm::ansor::kVocabulary);
+  std::vector<float> out(items.size() * encoder.layout().size());
+  for (int threads : {1, 4, 7}) {
+    EncodingReport report;
+    EXPECT_THROWS(reader.Encode(*states, encoder, threads, out.data(), &report), StateError,
+                  "state 321: expected the item to be an auto_scheduler.State, found IntImm");
+  }
+}
+
+TEST(ALibraryMustBeLoaded) {
+  EXPECT_THROWS(tlp_tvm::ansor::BindStateReader("/nowhere/libtvm.so"), StateError,
+                "/nowhere/libtvm.so: expected TVM's library to be loaded already, found it is not; "
+                "import tvm first");
+}
