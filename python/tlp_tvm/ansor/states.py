@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -115,29 +115,19 @@ def _iterate(array: Any) -> Iterable[Any]:
 
 def _line_of(tvm: Any, state_object: Any) -> str:
     """A record of the state under a task that exists only to be serialised."""
-    auto_scheduler = tvm.auto_scheduler
-    text = auto_scheduler.measure_record.dump_record_to_string  # present from 0.8 on
-    inputs = auto_scheduler.MeasureInput(_placeholder_task(tvm), state_object)
-    result = auto_scheduler.MeasureResult([1.0], 0, "", 0, 0)
-    return str(text(inputs, result)).rstrip("\n") + "\n"
+    measure_input = tvm.auto_scheduler.MeasureInput(_placeholder_task(tvm), state_object)
+    text = tvm.auto_scheduler._ffi_api.SerializeMeasureInput(measure_input)
+    return f'{{"i": {text}, "r": [[1], 0, 0, 0]}}\n'
 
 
+@functools.cache
 def _placeholder_task(tvm: Any) -> Any:
-    if not _PLACEHOLDER:
-        target = tvm.target.Target("llvm")
-        parameters = tvm.auto_scheduler.HardwareParams(1, 64, 64, 0, 0, 0, 0, 0)
-        a = tvm.te.placeholder((1,), name="a")
-        b = tvm.te.compute((1,), lambda i: a[i], name="b")
-        dag = tvm.auto_scheduler.ComputeDAG([a, b])
-        _PLACEHOLDER.append(
-            tvm.auto_scheduler.SearchTask(
-                compute_dag=dag,
-                workload_key=json.dumps(["placeholder"]),
-                target=target,
-                hardware_params=parameters,
-            )
-        )
-    return _PLACEHOLDER[0]
-
-
-_PLACEHOLDER: list[Any] = []
+    auto_scheduler = tvm.auto_scheduler
+    given = tvm.te.placeholder((1,), name="given")
+    copied = tvm.te.compute((1,), lambda i: given[i], name="copied")
+    return auto_scheduler.SearchTask(
+        compute_dag=auto_scheduler.ComputeDAG([given, copied]),
+        workload_key='["placeholder"]',
+        target=tvm.target.Target("llvm"),
+        hardware_params=auto_scheduler.HardwareParams(1, 64, 64, 0, 0, 0, 0, 0),
+    )

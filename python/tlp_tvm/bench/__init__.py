@@ -1,0 +1,1 @@
+"""Throughput beside the alternatives, in one run; the command line prints what these modules measure."""

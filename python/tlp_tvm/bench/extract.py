@@ -1,0 +1,189 @@
+"""How fast are states embedded, beside what one would do without the native reader?
+
+Set-up: random programs of one task, sampled by Ansor. Per layout, the native reader over the same states
+again and again (warm: they stay in the caches as far as they fit), with one thread and with all; once over
+states that nobody has read before (fresh). Output goes to one array, reused.
+Baselines, same states, same run: TVM's per-store features, which Ansor's own cost model reads; and the Python
+route: TVM serialises each state, `json.loads`, a plain encoder.
+Checked before timing: the native embedding equals the Python route's, in every number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.ansor import states as ansor_states
+from tlp_tvm.ansor.locate import load_tvm
+from tlp_tvm.ansor.sampling import sample_states, written_steps
+from tlp_tvm.ansor.tasks import operator_task
+from tlp_tvm.bench.timing import rate_of
+from tlp_tvm.layout import FeatureLayout
+
+CPU_TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
+CUDA_TARGET = "cuda -arch=sm_70"
+
+LAYOUTS = {"llvm": ("paper-cpu", "ansor"), "cuda": ("paper-gpu", "ansor")}
+"""Layouts timed for each kind of target; the Python route encodes the first."""
+
+STATES_FOR_TVM_FEATURES = {"llvm": 512, "cuda": 128}
+"""TVM's features take milliseconds a state; a subset is enough for a rate."""
+
+
+@dataclass(frozen=True)
+class NativeRate:
+    """States per second of the native reader with one layout."""
+
+    layout: str
+    one_thread: float
+    warm: float
+    """All threads, states read before."""
+    fresh: float
+    """All threads, first pass over new states; 0 where none were asked for."""
+
+
+@dataclass(frozen=True)
+class ExtractResult:
+    """Rates in states per second, and the native reader's over each baseline's."""
+
+    task: str
+    target: str
+    states: int
+    primitives: float
+    """Per state, mean."""
+    native: list[NativeRate]
+    python_route: float
+    tvm_features: float
+
+    def ratios(self, rate: NativeRate) -> dict[str, float]:
+        """How many times faster than each baseline."""
+        return {
+            "warm / TVM features": rate.warm / self.tvm_features,
+            "fresh / TVM features": rate.fresh / self.tvm_features,
+            "warm / Python route": rate.warm / self.python_route,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        values = asdict(self)
+        for entry, rate in zip(values["native"], self.native, strict=True):
+            entry["ratios"] = self.ratios(rate)
+        return values
+
+
+def bench_extract(
+    task_name: str,
+    target: str,
+    *,
+    states: int = 2000,
+    fresh: int = 0,
+    seconds: float = 1.0,
+    progress: Callable[[str], None] = lambda _: None,
+) -> ExtractResult:
+    """Measure one task.
+
+    Args:
+        task_name: one of `tlp_tvm.ansor.tasks.OPERATORS`.
+        target: a TVM target; "cuda" needs no GPU.
+        states: how many to sample for the warm passes and the baselines.
+        fresh: how many new states to sample for each layout's first pass.
+        seconds: to spend on each rate.
+        progress: gets a line before each phase.
+    """
+    tvm = load_tvm()
+    kind = tvm.target.Target(target).kind.name
+    layouts = [FeatureLayout.preset(name) for name in LAYOUTS[kind]]
+    task = operator_task(task_name, target)
+    reader = ansor_states.reader()
+
+    progress(f"{task_name} on {kind}: sampling {states} states")
+    array = ansor_states.as_array(sample_states(task, states, seed=1))
+    count = len(array)
+    python_features = _python_route(task, array, layouts[0])
+    native_features = ansor_states.encode(array, layouts[0])
+    if not np.array_equal(python_features, native_features):
+        raise AssertionError("the two routes differ")
+    primitives = float(np.mean([len(steps) for steps in ansor_states.steps(array)]))
+
+    native = []
+    for number, layout in enumerate(layouts):
+        progress(f"{task_name} on {kind}: native reader, {layout.name}")
+        out = np.zeros((count, layout.length, layout.width), np.float32)
+
+        def encode(threads: int, layout: FeatureLayout = layout, out: NDArray[np.float32] = out) -> None:
+            reader.encode(array.handle.value, layout.encoder, out, threads)
+
+        one = rate_of(lambda: encode(1), count, seconds=seconds)  # noqa: B023 - called at once
+        every = rate_of(lambda: encode(0), count, seconds=seconds)  # noqa: B023
+        first = _fresh_rate(task, layout, fresh, seed=2 + number, progress=progress) if fresh else 0.0
+        native.append(NativeRate(layout.name, one.best, every.best, first))
+
+    progress(f"{task_name} on {kind}: the Python route")
+    python_rate = rate_of(lambda: _python_route(task, array, layouts[0]), count, seconds=seconds, least=2)
+    progress(f"{task_name} on {kind}: TVM's per-store features")
+    some = [array[i] for i in range(min(count, STATES_FOR_TVM_FEATURES[kind]))]
+    features = tvm.auto_scheduler.feature.get_per_store_features_from_states
+    tvm_rate = rate_of(lambda: features(some, task), len(some), seconds=seconds, least=2)
+    return ExtractResult(
+        task=task_name,
+        target=target,
+        states=count,
+        primitives=primitives,
+        native=native,
+        python_route=python_rate.best,
+        tvm_features=tvm_rate.best,
+    )
+
+
+def _fresh_rate(
+    task: Any, layout: FeatureLayout, count: int, *, seed: int, progress: Callable[[str], None]
+) -> float:
+    """One pass over states that no reader has touched since they were sampled, in bunches of other seeds."""
+    progress(f"{task.desc}: sampling {count} new states for {layout.name}")
+    bunch = min(count, 4000)
+    states: list[Any] = []
+    while len(states) < count:
+        states += sample_states(task, bunch, seed=seed * 1000 + len(states))
+    array = ansor_states.as_array(states)
+    out = np.zeros((len(states), layout.length, layout.width), np.float32)
+    out.fill(1.0)  # the pages are there before the clock starts
+    # Sampling many bunches, and this copy, leave nothing of the early states in any cache.
+    _flush_caches()
+    reader = ansor_states.reader()
+    return rate_of(
+        lambda: reader.encode(array.handle.value, layout.encoder, out, 0), len(states), seconds=0, least=1
+    ).best
+
+
+def _flush_caches() -> None:
+    """Write more memory than any cache here holds."""
+    np.zeros(64 << 20, np.int64).fill(1)
+
+
+def _python_route(task: Any, array: Any, layout: FeatureLayout) -> NDArray[np.float32]:
+    """The embedding without native code: a flat layout, value by value."""
+    spec = layout.to_dict()
+    kinds = {kind: i for i, kind in enumerate(spec["kinds"])}
+    tokens = {key.split(".")[0]: names for key, names in spec["tokens"].items()}
+    out = np.zeros((len(array), layout.length, layout.width), np.float32)
+    for i in range(len(array)):
+        for row, step in enumerate(written_steps(task, array[i])[: layout.length]):
+            values: list[float] = [0.0] * len(kinds)
+            if step[0] in kinds:
+                values[kinds[step[0]]] = 1.0
+            for field in step[1:]:
+                if isinstance(field, list):
+                    values += field
+                elif isinstance(field, str):
+                    values.append(tokens[step[0]].get(field, 0))
+                else:
+                    values.append(field)
+            values = values[: layout.width]
+            out[i, row, : len(values)] = values
+    return out
+
+

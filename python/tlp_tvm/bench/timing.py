@@ -1,0 +1,57 @@
+"""How every benchmark times, and on which machine it ran."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Items per second over several repeats."""
+
+    best: float
+    median: float
+    repeats: int
+
+
+def rate_of(work: Callable[[], object], items: int, *, seconds: float = 1.0, least: int = 3) -> Rate:
+    """Repeat `work`, which handles `items` items, for about `seconds`.
+
+    Other work on a shared machine only ever slows a repeat down, so ratios compare the best ones.
+    """
+    times: list[float] = []
+    begin = time.perf_counter()
+    while len(times) < least or time.perf_counter() - begin < seconds:
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    times.sort()
+    return Rate(best=items / times[0], median=items / times[len(times) // 2], repeats=len(times))
+
+
+def machine() -> dict[str, str]:
+    """Processor, cores and commit: the conditions that go with a figure."""
+    model = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.split(":", 1)[1].strip()
+                break
+    except OSError:
+        pass
+    return {"cpu": model, "cores": str(len(os.sched_getaffinity(0))), "commit": _commit()}
+
+
+def _commit() -> str:
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"
+    return done.stdout.strip() or "unknown"
