@@ -78,6 +78,16 @@ void StateReader::AddList(const abi::Array* array, const char* field, SequenceBa
   for (std::size_t i = 0; i < n; ++i) out[i] = IntegerOf(array->items()[i], field);
 }
 
+void StateReader::AddSharedList(const abi::Array* array, const char* field, ReadScratch* scratch) {
+  if (const std::vector<std::int64_t>* known = scratch->Find(array)) {
+    std::copy(known->begin(), known->end(), scratch->batch.AddList(known->size()));
+    return;
+  }
+  AddList(array, field, &scratch->batch);
+  const auto n = static_cast<std::size_t>(array->size);
+  scratch->Keep(array, scratch->batch.LastValues(n), n);
+}
+
 void StateReader::AddName(const abi::String* name, const char* field, SequenceBatch* batch) {
   Expect(name, TypeTag::kString, field, "a String");
   if (name->size > kMaxNameSize) {
@@ -88,7 +98,8 @@ void StateReader::AddName(const abi::String* name, const char* field, SequenceBa
   batch->AddName({name->data, static_cast<std::size_t>(name->size)});
 }
 
-void StateReader::ReadStep(const abi::Object* object, SequenceBatch* batch) {
+void StateReader::ReadStep(const abi::Object* object, ReadScratch* scratch) {
+  SequenceBatch* const batch = &scratch->batch;
   const auto tag = static_cast<std::uint8_t>(Tag(*object));
   constexpr auto kFirst = static_cast<std::uint8_t>(TypeTag::kFirstStep);
   if (tag < kFirst) {
@@ -115,7 +126,7 @@ void StateReader::ReadStep(const abi::Object* object, SequenceBatch* batch) {
       break;
     }
     case StepKind::RE:
-      AddList(static_cast<const abi::ReorderStep*>(object)->after_ids, "after_ids", batch);
+      AddSharedList(static_cast<const abi::ReorderStep*>(object)->after_ids, "after_ids", scratch);
       break;
     case StepKind::SP: {
       const auto& step = static_cast<const abi::SplitStep&>(*object);
@@ -174,7 +185,7 @@ void StateReader::ReadStep(const abi::Object* object, SequenceBatch* batch) {
   }
 }
 
-void StateReader::Read(const abi::Array& states, std::size_t i, SequenceBatch* batch) {
+void StateReader::Read(const abi::Array& states, std::size_t i, ReadScratch* scratch) {
   const abi::Object* object = states.items()[i];
   std::size_t step = 0;
   bool in_steps = false;
@@ -189,11 +200,11 @@ void StateReader::Read(const abi::Array& states, std::size_t i, SequenceBatch* b
     in_steps = true;
     for (; step < static_cast<std::size_t>(steps->size); ++step) {
       if (steps->items()[step] == nullptr) throw StateError("expected a step, found null");
-      ReadStep(steps->items()[step], batch);
+      ReadStep(steps->items()[step], scratch);
     }
-    batch->End();
+    scratch->batch.End();
   } catch (const StateError& error) {
-    batch->Rollback();
+    scratch->batch.Rollback();
     std::string where = "state " + std::to_string(i) + ": ";
     if (in_steps) where += "step " + std::to_string(step) + ": ";
     throw StateError(where + error.what());
@@ -212,9 +223,11 @@ const abi::Array* StateReader::ListOf(const abi::Object* step) {
   if (step == nullptr) return nullptr;
   const TypeTag tag = Tag(*step);
   if (tag == TagOf(StepKind::SP)) return static_cast<const abi::SplitStep*>(step)->lengths;
-  if (tag == TagOf(StepKind::RE)) return static_cast<const abi::ReorderStep*>(step)->after_ids;
   if (tag == TagOf(StepKind::FU)) return static_cast<const abi::FuseStep*>(step)->fused_ids;
-  return nullptr;  // the other lists are rare
+  if (tag == TagOf(StepKind::FFSP)) {
+    return static_cast<const abi::FollowFusedSplitStep*>(step)->src_step_ids;
+  }
+  return nullptr;  // the other lists are shared between states (ReadScratch), or rare
 }
 
 void StateReader::Prefetch(const abi::Array& states, std::size_t begin, std::size_t end) {
@@ -249,19 +262,22 @@ void StateReader::Encode(const abi::Array& states, const Encoder& encoder, int t
   const auto count = static_cast<std::size_t>(states.size);
   const std::size_t size = encoder.layout().size();
   std::mutex report_mutex;
-  ParallelFor(count, kStatesPerBlock, threads, [&](std::size_t begin, std::size_t end) {
-    thread_local SequenceBatch batch;
-    EncodingReport block_report;
+  // A thread works on one run of blocks, so that its scratch serves many states.
+  const std::size_t share = std::max(
+      kStatesPerBlock, count / (4 * static_cast<std::size_t>(ResolveThreads(threads))) + 1);
+  ParallelFor(count, share, threads, [&](std::size_t begin, std::size_t end) {
+    ReadScratch scratch;
+    EncodingReport share_report;
     for (std::size_t i = begin; i < end; ++i) {
       if ((i - begin) % kStatesPerPrefetch == 0) {
         Prefetch(states, i, std::min(end, i + kStatesPerPrefetch));
       }
-      batch.Clear();
-      Read(states, i, &batch);
-      encoder.Encode(batch[0], out + i * size, &block_report);
+      scratch.batch.Clear();
+      Read(states, i, &scratch);
+      encoder.Encode(scratch.batch[0], out + i * size, &share_report);
     }
     const std::lock_guard<std::mutex> lock(report_mutex);
-    report->Add(block_report);
+    report->Add(share_report);
   });
 }
 

@@ -5,9 +5,11 @@
 #ifndef TLP_TVM_ANSOR_STATE_READER_H_
 #define TLP_TVM_ANSOR_STATE_READER_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "ansor/abi.h"
 #include "ansor/type_index.h"
@@ -16,6 +18,43 @@
 
 namespace tlp_tvm {
 namespace ansor {
+
+/*!
+ * \brief What one thread reads states into, and the reorders it has read before.
+ *
+ * All states of a sketch share its reorder steps, each a list of up to thirty objects: read once,
+ * copied after that. Good for one call only, while the caller holds every state: afterwards another
+ * step may stand at the same address.
+ */
+class ReadScratch {
+ public:
+  SequenceBatch batch;
+
+  /*! \return The list read before from this Array, or null. */
+  const std::vector<std::int64_t>* Find(const abi::Array* array) const {
+    const Entry& entry = EntryOf(array);
+    return entry.array == array ? &entry.items : nullptr;
+  }
+  void Keep(const abi::Array* array, const std::int64_t* items, std::size_t n) {
+    Entry& entry = EntryOf(array);
+    entry.array = array;
+    entry.items.assign(items, items + n);
+  }
+
+ private:
+  struct Entry {
+    const abi::Array* array = nullptr;
+    std::vector<std::int64_t> items;
+  };
+  static constexpr std::size_t kEntries = 32;
+  static std::size_t Slot(const abi::Array* array) {
+    return (reinterpret_cast<std::uintptr_t>(array) * 0x9e3779b97f4a7c15u) >> 59;
+  }
+  const Entry& EntryOf(const abi::Array* array) const { return entries_[Slot(array)]; }
+  Entry& EntryOf(const abi::Array* array) { return entries_[Slot(array)]; }
+
+  std::array<Entry, kEntries> entries_;
+};
 
 /*! \brief Reads states of one loaded TVM. Any number of threads may share it. */
 class StateReader {
@@ -30,10 +69,10 @@ class StateReader {
   const abi::Array& StatesOf(const void* handle);
 
   /*!
-   * \brief Appends the program of states.items()[i] to the batch.
+   * \brief Appends the program of states.items()[i] to the scratch's batch.
    * \throws StateError that names the state, the step and the field; the batch is as before then.
    */
-  void Read(const abi::Array& states, std::size_t i, SequenceBatch* batch);
+  void Read(const abi::Array& states, std::size_t i, ReadScratch* scratch);
 
   /*!
    * \brief Encodes every state: `out` gets states.size * L * E numbers.
@@ -45,7 +84,8 @@ class StateReader {
 
  private:
   TypeTag Tag(const abi::Object& object) { return types_[object.type_index]; }
-  void ReadStep(const abi::Object* step, SequenceBatch* batch);
+  void ReadStep(const abi::Object* object, ReadScratch* scratch);
+  void AddSharedList(const abi::Array* array, const char* field, ReadScratch* scratch);
   void AddList(const abi::Array* array, const char* field, SequenceBatch* batch);
   void AddName(const abi::String* name, const char* field, SequenceBatch* batch);
   std::int64_t IntegerOf(const abi::Object* integer, const char* field);

@@ -36,6 +36,7 @@ class RecordBlock {
       begins_.push_back(size_);
       size_ += batch.rows.size();
       std::vector<std::uint32_t> merged_index;
+      merged_index.reserve(batch.tasks.size());
       for (const TaskEntry& task : batch.tasks) merged_index.push_back(merged.Intern(task));
       task_of_.push_back(std::move(merged_index));
     }

@@ -26,12 +26,12 @@ void RegisterStates(py::module_& module) {
           "steps",
           [](StateReader& reader, std::uintptr_t handle) {
             const ansor::abi::Array& states = reader.StatesOf(PointerOf(handle));
-            SequenceBatch batch;
+            ansor::ReadScratch scratch;
             py::list programs;
             for (std::size_t i = 0; i < static_cast<std::size_t>(states.size); ++i) {
-              batch.Clear();
-              reader.Read(states, i, &batch);
-              programs.append(StepsOf(batch[0], ansor::kVocabulary));
+              scratch.batch.Clear();
+              reader.Read(states, i, &scratch);
+              programs.append(StepsOf(scratch.batch[0], ansor::kVocabulary));
             }
             return programs;
           },

@@ -63,7 +63,8 @@ void Layout::Check(const Vocabulary& vocabulary) const {
       CheckRule(rule, spec.fields[f], where, *this);
       if (rule.as != As::kOneHot) continue;
       for (const auto& [name, position] : tokens.at(kind).at(f)) {
-        if (!(position >= 0 && position < static_cast<float>(rule.columns))) {  // nor NaN
+        const bool inside = position >= 0 && position < static_cast<float>(rule.columns);
+        if (!inside) {  // NaN neither
           throw LayoutError(where + ": expected the token of \"" + name + "\" below " +
                             std::to_string(rule.columns) + ", found " + std::to_string(position));
         }

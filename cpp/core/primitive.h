@@ -106,6 +106,10 @@ class SequenceBatch {
     values_[begin - 1] = static_cast<std::int64_t>(values_.size() - begin);
   }
   std::size_t ListSize(std::size_t begin) const { return values_.size() - begin; }
+  /*! \return The last n values added. */
+  const std::int64_t* LastValues(std::size_t n) const {
+    return values_.data() + values_.size() - n;
+  }
   /*! \brief Ends the program begun after the last End. */
   void End();
   /*! \brief Forgets what was added since the last End. */

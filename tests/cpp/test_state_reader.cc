@@ -16,8 +16,8 @@
 namespace abi = tlp_tvm::ansor::abi;
 using tlp_tvm::Encoder;
 using tlp_tvm::EncodingReport;
-using tlp_tvm::SequenceBatch;
 using tlp_tvm::StateError;
+using tlp_tvm::ansor::ReadScratch;
 using tlp_tvm::ansor::StateReader;
 
 namespace {
@@ -153,10 +153,10 @@ constexpr char kAllSteps[] =
     R"(["CR", 3], ["CHR", 4, "shared", [5]], ["CHW", 2, "local"], ["RF", 1, 2, 2]])";
 
 std::string StepsOf(StateReader* reader, const abi::Array& states, std::size_t i) {
-  SequenceBatch batch;
-  reader->Read(states, i, &batch);
+  ReadScratch scratch;
+  reader->Read(states, i, &scratch);
   std::string steps;
-  tlp_tvm::ansor::WriteSteps(batch[0], &steps);
+  tlp_tvm::ansor::WriteSteps(scratch.batch[0], &steps);
   return steps;
 }
 
@@ -180,69 +180,69 @@ TEST(AnAbsentExtentIsZero) {
 TEST(WhatIsNoStateIsRefused) {
   World world;
   StateReader reader(FakeIndex2Key);
-  SequenceBatch batch;
+  ReadScratch scratch;
   EXPECT_THROWS(reader.StatesOf(nullptr), StateError,
                 "states: expected an Array of auto_scheduler.State, found a null handle");
   EXPECT_THROWS(reader.StatesOf(world.Integer(3)), StateError,
                 "states: expected an Array of auto_scheduler.State, found IntImm");
   const abi::Array* states =
       world.Array({world.Integer(3), nullptr, world.Make<abi::State>("Map")});
-  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+  EXPECT_THROWS(reader.Read(*states, 0, &scratch), StateError,
                 "state 0: expected the item to be an auto_scheduler.State, found IntImm");
-  EXPECT_THROWS(reader.Read(*states, 1, &batch), StateError,
+  EXPECT_THROWS(reader.Read(*states, 1, &scratch), StateError,
                 "state 1: expected the item to be an auto_scheduler.State, found null");
-  EXPECT_THROWS(reader.Read(*states, 2, &batch), StateError,
+  EXPECT_THROWS(reader.Read(*states, 2, &scratch), StateError,
                 "state 2: expected the item to be an auto_scheduler.State, found Map");
 }
 
 TEST(WrongPointersAreRefusedByTypeAndSize) {
   World world;
   StateReader reader(FakeIndex2Key);
-  SequenceBatch batch;
+  ReadScratch scratch;
   abi::SplitStep* split = world.Split(0, 8, {2});
   abi::State* state = world.State({split});
   const abi::Array* states = world.Array({state});
 
   const abi::Array* lengths = split->lengths;
   split->lengths = reinterpret_cast<const abi::Array*>(world.Integer(1));
-  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+  EXPECT_THROWS(reader.Read(*states, 0, &scratch), StateError,
                 "state 0: step 0: expected lengths to be an Array, found IntImm");
   split->lengths = world.Array({nullptr});
   EXPECT_THROWS(
-      reader.Read(*states, 0, &batch), StateError,
+      reader.Read(*states, 0, &scratch), StateError,
       "state 0: step 0: expected lengths to be filled in, found an empty one: a sketch is "
       "no program yet, sample programs from it");
   split->lengths = lengths;
   split->extent = world.String("n");
-  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+  EXPECT_THROWS(reader.Read(*states, 0, &scratch), StateError,
                 "state 0: step 0: expected extent to be a constant integer, found runtime.String");
   split->extent = nullptr;
   abi::Array* huge = world.Integers({1});
   huge->size = 1025;
   split->lengths = huge;
-  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+  EXPECT_THROWS(reader.Read(*states, 0, &scratch), StateError,
                 "state 0: step 0: expected lengths to have at most 1024 items, found 1025");
   split->type_index = 12345;
-  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+  EXPECT_THROWS(reader.Read(*states, 0, &scratch), StateError,
                 "state 0: step 0: expected a transform step of Ansor, found type index 12345");
   abi::Array* steps = world.Array({});
   steps->size = 5000;
   state->transform_steps = steps;
-  EXPECT_THROWS(reader.Read(*states, 0, &batch), StateError,
+  EXPECT_THROWS(reader.Read(*states, 0, &scratch), StateError,
                 "state 0: expected at most 4096 transform_steps, found 5000");
-  EXPECT_EQ(batch.size(), 0u);
-  EXPECT_EQ(batch.PrimitivesOfOpenProgram(), 0u);
+  EXPECT_EQ(scratch.batch.size(), 0u);
+  EXPECT_EQ(scratch.batch.PrimitivesOfOpenProgram(), 0u);
 }
 
 TEST(NamesAreBounded) {
   World world;
   StateReader reader(FakeIndex2Key);
-  SequenceBatch batch;
+  ReadScratch scratch;
   auto* step = world.Make<abi::CacheWriteStep>("auto_scheduler.CacheWriteStep");
   auto* name = world.String("local");
   name->size = 100000;
   step->scope_name = name;
-  EXPECT_THROWS(reader.Read(*world.Array({world.State({step})}), 0, &batch), StateError,
+  EXPECT_THROWS(reader.Read(*world.Array({world.State({step})}), 0, &scratch), StateError,
                 "state 0: step 0: expected scope_name to be at most 256 bytes long, found 100000");
 }
 
@@ -269,13 +269,13 @@ TEST(ThreadsDoNotShow) {
   EXPECT(results[0] == results[1]);
   EXPECT(results[0] == results[2]);
   // State by state is the same as all at once.
-  SequenceBatch batch;
+  ReadScratch scratch;
   std::vector<float> one(encoder.layout().size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     EncodingReport report;
-    batch.Clear();
-    reader.Read(*states, i, &batch);
-    encoder.Encode(batch[0], one.data(), &report);
+    scratch.batch.Clear();
+    reader.Read(*states, i, &scratch);
+    encoder.Encode(scratch.batch[0], one.data(), &report);
     EXPECT(std::equal(one.begin(), one.end(),
                       results[0].begin() + static_cast<std::ptrdiff_t>(i * one.size())));
   }
