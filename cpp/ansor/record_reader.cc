@@ -34,12 +34,31 @@ constexpr std::uint32_t Code(std::string_view name) {
   return code;
 }
 
-constexpr std::array<std::uint32_t, kStepKindCount> kCodes = [] {
-  std::array<std::uint32_t, kStepKindCount> codes{};
-  for (std::size_t kind = 0; kind < kStepKindCount; ++kind)
-    codes[kind] = Code(kStepKinds[kind].name);
-  return codes;
+/*! \brief Step kinds by code: a table of 32 places in which no two kinds meet. */
+constexpr std::size_t PlaceOf(std::uint32_t code) { return (code * 0x129d15d7u) >> 27; }
+
+struct KindPlace {
+  std::uint32_t code = 0;
+  std::uint32_t kind = 0;
+};
+
+constexpr std::array<KindPlace, 32> kKindPlaces = [] {
+  std::array<KindPlace, 32> places{};
+  for (std::uint32_t kind = 0; kind < kStepKindCount; ++kind) {
+    const std::uint32_t code = Code(kStepKinds[kind].name);
+    places[PlaceOf(code)] = {code, kind};
+  }
+  return places;
 }();
+
+constexpr bool EveryKindHasItsPlace() {
+  for (std::uint32_t kind = 0; kind < kStepKindCount; ++kind) {
+    const std::uint32_t code = Code(kStepKinds[kind].name);
+    if (kKindPlaces[PlaceOf(code)].code != code) return false;
+  }
+  return true;
+}
+static_assert(EveryKindHasItsPlace(), "two kinds meet: choose another multiplier");
 
 /*! \brief Names of the fields for messages, "split lengths" style: built once. */
 struct FieldNames {
@@ -206,12 +225,10 @@ class ChunkReader {
     cursor->SkipSpace();
     const char* const begin = cursor->at();
     const std::string_view name = cursor->String("the step's kind", &scratch_);
-    if (name.size() <= 4) {
+    if (!name.empty() && name.size() <= 4) {
       const std::uint32_t code = Code(name);
-      for (std::size_t kind = 0; kind < kStepKindCount; ++kind) {
-        // The size too: the code of "\0CI" is that of "CI".
-        if (kCodes[kind] == code && kStepKinds[kind].name.size() == name.size()) return kind;
-      }
+      const KindPlace& place = kKindPlaces[PlaceOf(code)];
+      if (place.code == code) return place.kind;
     }
     cursor->MoveTo(begin);
     cursor->Fail(reason::kUnknownKind, "one of the 14 step kinds of Ansor (AN to RF)");

@@ -190,6 +190,12 @@ void RegisterRecords(py::module_& module) {
                return block.batches()[b].sequences[i].size;
              });
            })
+      .def("widths",
+           [](const RecordBlock& block) {
+             return block.Column<std::int32_t>([&](std::size_t b, std::size_t i) {
+               return WidthOf(block.batches()[b].sequences[i], ansor::kVocabulary);
+             });
+           })
       .def("hashes",
            [](const RecordBlock& block) {
              return block.Column<std::uint64_t>([&](std::size_t b, std::size_t i) {

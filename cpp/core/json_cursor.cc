@@ -107,8 +107,7 @@ void JsonCursor::ExpectEnd() {
   if (at_ != end_) Fail(reason::kSyntax, "the end of the line");
 }
 
-std::int64_t JsonCursor::Integer(const char* what, std::int64_t min, std::int64_t max) {
-  SkipSpace();
+std::int64_t JsonCursor::AnyInteger(const char* what, std::int64_t min, std::int64_t max) {
   const char* at = at_;
   const bool negative = *at == '-';
   at += negative;

@@ -10,6 +10,7 @@
 #ifndef TLP_TVM_CORE_JSON_CURSOR_H_
 #define TLP_TVM_CORE_JSON_CURSOR_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <limits>
@@ -89,7 +90,23 @@ class JsonCursor {
 
   std::int64_t Integer(const char* what,
                        std::int64_t min = std::numeric_limits<std::int64_t>::min(),
-                       std::int64_t max = std::numeric_limits<std::int64_t>::max());
+                       std::int64_t max = std::numeric_limits<std::int64_t>::max()) {
+    SkipSpace();
+    // Nearly every number is short, without a sign, and followed by ',' or ']': no further checks.
+    const char* at = at_;
+    std::int64_t value = 0;
+    if (*at == '0') {
+      ++at;
+    } else {
+      while (*at >= '0' && *at <= '9' && at - at_ < kShortDigits)
+        value = value * 10 + (*at++ - '0');
+    }
+    if ((*at == ',' || *at == ']') && at != at_ && value >= min && value <= max) {
+      at_ = at;
+      return value;
+    }
+    return AnyInteger(what, min, max);
+  }
   double Number(const char* what);
   /*! \return The text without escapes, in the input or in `scratch`; valid till either changes. */
   std::string_view String(const char* what, std::string* scratch);
@@ -103,6 +120,9 @@ class JsonCursor {
   [[noreturn]] void FailSyntax(const char* expected) const;
 
  private:
+  static constexpr std::ptrdiff_t kShortDigits = 9;
+
+  std::int64_t AnyInteger(const char* what, std::int64_t min, std::int64_t max);
   [[noreturn]] void FailField(const char* what) const;
   [[noreturn]] void FailClose(const char* what) const;
   std::string_view EscapedString(const char* begin, std::string* scratch);

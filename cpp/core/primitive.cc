@@ -1,5 +1,6 @@
 #include "core/primitive.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace tlp_tvm {
@@ -49,6 +50,22 @@ void SequenceBatch::Rollback() {
   primitives_.resize(end.primitive);
   values_.resize(end.value);
   text_.resize(end.text);
+}
+
+std::size_t WidthOf(const PrimitiveSequence& sequence, const Vocabulary& vocabulary) {
+  std::size_t widest = 0;
+  for (std::size_t i = 0; i < sequence.size; ++i) {
+    const KindSpec& spec = vocabulary.kinds[sequence.primitives[i].kind];
+    const std::int64_t* value = sequence.ValuesOf(i);
+    std::size_t width = 0;
+    for (std::size_t f = 0; f < spec.field_count; ++f) {
+      const bool is_list = spec.fields[f].type == FieldType::kList;
+      width += is_list ? static_cast<std::size_t>(*value) : 1;
+      value += is_list ? 1 + *value : 1;
+    }
+    widest = std::max(widest, width);
+  }
+  return widest;
 }
 
 namespace {

@@ -127,6 +127,9 @@ class SequenceBatch {
   std::size_t last_end_primitive_ = 0;
 };
 
+/*! \return The most values that one primitive of the program has, lists spilled. */
+std::size_t WidthOf(const PrimitiveSequence& sequence, const Vocabulary& vocabulary);
+
 /*!
  * \brief A 64-bit hash of a program's content, the same in every process and release.
  * \note Two programs of one task are taken for the same when their hashes are.

@@ -74,6 +74,16 @@ TEST(RollbackLeavesWholePrograms) {
   EXPECT_EQ(batch[1].Name(batch[1].ValuesOf(0)[1]), "shared");
 }
 
+TEST(WidthCountsSpilledLists) {
+  SequenceBatch batch;
+  AddCacheWrite(&batch, "local");
+  AddReorder(&batch, {2, 0, 1});
+  batch.End();
+  batch.End();
+  EXPECT_EQ(tlp_tvm::WidthOf(batch[0], kVocabulary), 4u);
+  EXPECT_EQ(tlp_tvm::WidthOf(batch[1], kVocabulary), 0u);
+}
+
 TEST(HashTellsContentsApart) {
   EXPECT_EQ(HashOfReorder({0, 1}), HashOfReorder({0, 1}));
   EXPECT(HashOfReorder({0, 1}) != HashOfReorder({1, 0}));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -54,8 +55,6 @@ class RecordBatch:
     """Seconds that building and measuring took."""
     lengths: NDArray[np.int32]
     """Primitives of each program, before any cut."""
-    sequence_hashes: NDArray[np.uint64]
-    """Two programs of one task are the same exactly when these are."""
     cost_values: NDArray[np.float64]
     """All repeats of all records, in seconds."""
     cost_offsets: NDArray[np.int64]
@@ -75,6 +74,11 @@ class RecordBatch:
 
     def __len__(self) -> int:
         return len(self.task_ids)
+
+    @functools.cached_property
+    def sequence_hashes(self) -> NDArray[np.uint64]:
+        """Two programs of one task are the same exactly when these are."""
+        return _join([block.hashes() for block in self.blocks], np.uint64)
 
     def encode(
         self, layout: FeatureLayout, *, threads: int = 0, report: EncodingReport | None = None
@@ -230,7 +234,6 @@ class _Collector:
             timestamps=_join([block.timestamps() for block in blocks], np.int64),
             elapsed=_join([block.elapsed() for block in blocks], np.float64),
             lengths=_join([block.lengths() for block in blocks], np.int32),
-            sequence_hashes=_join([block.hashes() for block in blocks], np.uint64),
             cost_values=_join([block.costs() for block in blocks], np.float64),
             cost_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
             files=self.files,
