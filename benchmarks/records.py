@@ -3,7 +3,8 @@
 Set-up: the lines of datasets/epyc, repeated to --megabytes of plain text. Rates in MB/s and records/s of
   - native: `read_records` without a layout's encoding, and with it, one thread and all;
   - Python: `json.loads` and a NumPy encoder, what one writes without the native reader;
-  - simdjson: two bare passes over the same bytes (simdjson_pass.cc), nothing kept; needs Debian's libsimdjson-dev.
+  - simdjson: two bare passes over the same bytes (simdjson_pass.cc), nothing kept; needs Debian's
+    libsimdjson-dev.
 Checked before timing: native and Python embeddings of the first thousand records are equal in every number.
 Takeaway: the ratios at the end. `--memory GB` reads a log of that size in batches and prints the peak memory.
 
@@ -25,11 +26,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+
 from tlp_tvm import _core
 from tlp_tvm.ansor.record_files import record_files
 from tlp_tvm.bench.timing import machine, rate_of
 from tlp_tvm.features import FeatureLayout, extract_records
-from tlp_tvm.ansor.records import iter_records
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "datasets" / "epyc"
@@ -166,9 +167,8 @@ def memory(gigabytes: float) -> None:
         )
         read, before, peak = map(int, done.split())
         assert read == count, f"{read} records read of {count}"
-        print(
-            f"{gigabytes:g} GB, {count:,} records: peak {peak / 1024:.0f} MB, of which {before / 1024:.0f} MB before reading"
-        )
+        print(f"{gigabytes:g} GB, {count:,} records: peak {peak / 1024:.0f} MB")
+        print(f"  of which {before / 1024:.0f} MB before reading (Python, NumPy)")
 
 
 def main() -> None:

@@ -64,7 +64,7 @@ class FeatureLayout:
         """
         if name not in PRESETS:
             raise LayoutError(f'layout: expected one of the presets {", ".join(PRESETS)}, found "{name}"')
-        text = resources.files(PRESETS[name]).joinpath("layouts", f"{name}.json").read_text()
+        text = resources.files(PRESETS[name]).joinpath("layouts").joinpath(f"{name}.json").read_text()
         return cls.from_dict(json.loads(text))
 
     @classmethod
@@ -116,10 +116,12 @@ class FeatureLayout:
 
     @property
     def name(self) -> str:
+        """What the layout is called."""
         return str(self._entries["name"])
 
     @property
     def framework(self) -> str:
+        """Whose primitives it encodes: "ansor"."""
         return str(self._entries["framework"])
 
     @property
@@ -139,7 +141,7 @@ class FeatureLayout:
 
     @property
     def numbers(self) -> str:
-        """ "raw", or "scaled" by the encoder."""
+        """Whether numbers stand as they are ("raw") or come scaled from the encoder ("scaled")."""
         return str(self._entries["numbers"])
 
     @property

@@ -130,9 +130,7 @@ def _arguments(workload_key: str) -> tuple[list[list[float]], list[float], str]:
     types: list[str] = []
 
     def visit(value: Any) -> None:
-        if isinstance(value, bool):
-            scalars.append(float(value))
-        elif isinstance(value, (int, float)):
+        if isinstance(value, (int, float)):
             scalars.append(float(value))
         elif isinstance(value, str):
             types.extend(re.findall("|".join(ELEMENT_TYPES), value))

@@ -39,7 +39,9 @@ def record_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str
         if not path.is_dir():
             files.append(str(path))
             continue
-        found = sorted(str(p) for p in path.rglob("*") if p.name.endswith(SUFFIXES) and p.name not in NOT_RECORDS)
+        found = sorted(
+            str(p) for p in path.rglob("*") if p.name.endswith(SUFFIXES) and p.name not in NOT_RECORDS
+        )
         if not found:
             raise FileNotFoundError(f"{path}: expected record files ({', '.join(SUFFIXES)}), found none")
         files.extend(found)
@@ -55,10 +57,10 @@ def blocks_of(path: str) -> Iterator[bytes]:
         RecordError: the .gz is damaged.
         OSError: the file cannot be read.
     """
-    blocks: queue.Queue[bytes | BaseException | None] = queue.Queue(BLOCKS_AHEAD)
+    blocks: queue.Queue[bytes | Exception | None] = queue.Queue(BLOCKS_AHEAD)
     cancelled = threading.Event()
 
-    def put(item: bytes | BaseException | None) -> bool:
+    def put(item: bytes | Exception | None) -> bool:
         while not cancelled.is_set():
             try:
                 blocks.put(item, timeout=0.1)
@@ -73,14 +75,14 @@ def blocks_of(path: str) -> Iterator[bytes]:
                 if not put(block):
                     return
             put(None)
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - raised again where the blocks are used
             put(error)
 
     reader = threading.Thread(target=read, name="tlp-tvm-records", daemon=True)
     reader.start()
     try:
         while (item := blocks.get()) is not None:
-            if isinstance(item, BaseException):
+            if isinstance(item, Exception):
                 raise item
             yield item
     finally:

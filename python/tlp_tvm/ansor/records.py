@@ -164,12 +164,15 @@ def write_records(path: str | os.PathLike[str], batches: RecordBatch | Iterator[
     target = Path(path)
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
     count = 0
-    with fresh.open("w", encoding="utf-8", newline="\n") as file:
-        for batch in [batches] if isinstance(batches, RecordBatch) else batches:
-            for block in batch.blocks:
-                file.writelines(block.line(i) for i in range(len(block)))
-                count += len(block)
-    fresh.replace(target)
+    try:
+        with fresh.open("w", encoding="utf-8", newline="\n") as file:
+            for batch in [batches] if isinstance(batches, RecordBatch) else batches:
+                for block in batch.blocks:
+                    file.writelines(block.line(i) for i in range(len(block)))
+                    count += len(block)
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
     return count
 
 

@@ -117,8 +117,8 @@ def bench_extract(
         def encode(threads: int, layout: FeatureLayout = layout, out: NDArray[np.float32] = out) -> None:
             reader.encode(array.handle.value, layout.encoder, out, threads)
 
-        one = rate_of(lambda: encode(1), count, seconds=seconds)  # noqa: B023 - called at once
-        every = rate_of(lambda: encode(0), count, seconds=seconds)  # noqa: B023
+        one = rate_of(lambda: encode(1), count, seconds=seconds)
+        every = rate_of(lambda: encode(0), count, seconds=seconds)
         first = _fresh_rate(task, layout, fresh, seed=2 + number, progress=progress) if fresh else 0.0
         native.append(NativeRate(layout.name, one.best, every.best, first))
 
@@ -185,5 +185,3 @@ def _python_route(task: Any, array: Any, layout: FeatureLayout) -> NDArray[np.fl
             values = values[: layout.width]
             out[i, row, : len(values)] = values
     return out
-
-
