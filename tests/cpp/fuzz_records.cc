@@ -2,11 +2,11 @@
  * \brief Mutates real-looking record lines and reads them: nothing may crash, and what is accepted
  * must survive being written and read again.
  *
- *   fuzz_records --lines N --seed S [--dump FILE] [CORPUS_FILE...]
+ *   fuzz_records --lines N --seed S [--dump] [CORPUS_FILE...]
  *
- * With --dump every mutated line goes to FILE with the reader's verdict before it ("+" and the
- * record as we write it, or "-" and the refusal), for tests/python/fuzz_oracle.py to compare with
- * Python's json. The corpus lines join the built-in ones.
+ * With --dump every mutated line goes to standard output, the reader's verdict in the line before
+ * it ("+" and the record as we write it, or "-" and the refusal), for tests/python/fuzz_oracle.py
+ * to compare with Python's json. The corpus lines join the built-in ones.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -108,7 +108,7 @@ std::string Verdict(const std::string& line) {
 int main(int argc, char** argv) {
   long lines = 1000;
   unsigned long seed = 1;
-  std::ofstream dump;
+  bool dump = false;
   std::vector<std::string> corpus = {records::Record()};
   for (const std::string& step : records::kSteps)
     corpus.push_back(records::Record("[" + step + "]"));
@@ -118,8 +118,8 @@ int main(int argc, char** argv) {
       lines = std::atol(argv[++i]);
     } else if (flag == "--seed" && i + 1 < argc) {
       seed = std::strtoul(argv[++i], nullptr, 10);
-    } else if (flag == "--dump" && i + 1 < argc) {
-      dump.open(argv[++i], std::ios::binary);
+    } else if (flag == "--dump") {
+      dump = true;
     } else {
       std::ifstream file(flag);
       if (!file) {
@@ -129,15 +129,16 @@ int main(int argc, char** argv) {
       for (std::string line; std::getline(file, line);) corpus.push_back(line);
     }
   }
+  std::ios::sync_with_stdio(false);
   Mutator mutator(seed);
   long accepted = 0;
   for (long i = 0; i < lines; ++i) {
     const std::string line = mutator.Mutate(corpus);
     const std::string verdict = Verdict(line);
     accepted += verdict[0] == '+';
-    if (dump.is_open()) dump << verdict << "\n" << line << "\n";
+    if (dump) std::cout << verdict << "\n" << line << "\n";
   }
-  std::printf("%ld mutated lines: %ld accepted, %ld refused, no crash\n", lines, accepted,
-              lines - accepted);
+  std::fprintf(stderr, "%ld mutated lines: %ld accepted, %ld refused, no crash\n", lines, accepted,
+               lines - accepted);
   return accepted == 0 && lines > 1000 ? 1 : 0;
 }
