@@ -228,7 +228,10 @@ class ChunkReader {
     if (!name.empty() && name.size() <= 4) {
       const std::uint32_t code = Code(name);
       const KindPlace& place = kKindPlaces[PlaceOf(code)];
-      if (place.code == code) return place.kind;
+      // The size too: "\0CI" has the code of "CI".
+      if (place.code == code && kStepKinds[place.kind].name.size() == name.size()) {
+        return place.kind;
+      }
     }
     cursor->MoveTo(begin);
     cursor->Fail(reason::kUnknownKind, "one of the 14 step kinds of Ansor (AN to RF)");

@@ -2,8 +2,8 @@
 
     python tests/fuzz/fuzz_records.py -runs=20000 tests/fuzz/corpus
 
-Python's own reader of records (`reference.steps`) is instrumented: inputs that take a new branch there are kept,
-as the cases that a record can be in. The native reader must come to the same record, or refuse the line too.
+Python's own reader of records (`reference.steps`) is instrumented: inputs that take a new branch there are
+kept, as the cases that a record can be in. The native reader must come to the same record, or refuse too.
 `tests/fuzz/corpus` holds what earlier runs found worth keeping; any option of libFuzzer works.
 """
 

@@ -68,9 +68,7 @@ def main() -> int:
             if sum(counts.values()) % 1_000_000 == 0:
                 print(f"{sum(counts.values()):,} lines, {time.monotonic() - begin:.0f} s", flush=True)
     total = sum(counts.values())
-    print(
-        f"{total:,} mutated lines: {counts[b'+']:,} accepted, {counts[b'-']:,} refused, no disagreement with json"
-    )
+    print(f"{total:,} mutated lines: {counts[b'+']:,} accepted, {counts[b'-']:,} refused, json agrees")
     return process.returncode if total == options.lines else 1
 
 

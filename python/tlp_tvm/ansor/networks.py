@@ -134,6 +134,7 @@ ARCHITECTURES = {
     "inception_v3": Architecture("inception", "train", _relay_testing("inception_v3")),
     "dcgan": Architecture("dcgan", "train", _relay_testing("dcgan", layout="NHWC")),
     "mlp": Architecture("mlp", "train", _relay_testing("mlp"), batch=16),
+    "dqn": Architecture("dqn", "train", _relay_testing("dqn", layout="NHWC", image_shape=(84, 84, 4))),
     "bert_tiny": Architecture("bert", "test", _transformer(128, 2, 512), 128),
     "bert_mini": Architecture("bert", "train", _transformer(256, 4, 1024), 128),
     "bert_small": Architecture("bert", "train", _transformer(512, 8, 2048), 128),
