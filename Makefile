@@ -1,0 +1,127 @@
+# The whole set-up: `make quickstart` or `make test` on a fresh clone, with Python, a C++17 compiler and make.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+NATIVE := CMakeLists.txt $(wildcard cmake/*) $(shell find cpp -type f)
+NATIVE_TESTS := $(shell find tests/cpp -type f)
+CPP_SOURCES := $(shell find cpp tests/cpp -name '*.cc')
+CPP_HEADERS := $(shell find cpp tests/cpp -name '*.h')
+
+JOBS := $(shell nproc)
+
+# What `make quickstart` tunes, and how many programs it measures.
+NET ?= dqn
+TRIALS ?= 100
+
+CMAKE := $(BIN)/cmake --log-level=WARNING -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja
+CMAKE_TESTS := -DTLP_TVM_PYTHON=OFF -DTLP_TVM_TESTS=ON -DTLP_TVM_WERROR=ON
+CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
+
+export PIP_NO_INPUT := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DELETE_ON_ERROR:
+.PHONY: help quickstart test test-cpp test-python lint lint-python lint-cpp tidy format bench results pretrained \
+	fuzz sanitize clean distclean
+
+help:  ## what there is to make
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+quickstart: $(VENV)/.package  ## install, then tune a small network on this machine (minutes)
+	$(BIN)/tlp-tvm doctor
+	$(BIN)/tlp-tvm tune $(NET) --trials $(TRIALS) --out runs/quickstart
+
+test: test-cpp test-python  ## install, then every test
+
+test-cpp: $(VENV)/.dependencies
+	$(CMAKE) -B build/tests $(CMAKE_TESTS)
+	$(BIN)/cmake --build build/tests
+	$(CTEST) --test-dir build/tests
+
+test-python: $(VENV)/.package
+	$(BIN)/python -m pytest
+
+lint: lint-python lint-cpp  ## formatting, types and suspicious code; any finding fails
+
+lint-python: $(VENV)/.dependencies
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+lint-cpp: $(VENV)/.dependencies
+	$(BIN)/clang-format --dry-run -Werror $(CPP_SOURCES) $(CPP_HEADERS)
+	$(MAKE) --no-print-directory --jobs=$(JOBS) tidy
+
+tidy: $(patsubst %,build/lint/%.tidy,$(filter cpp/%,$(CPP_SOURCES)))
+
+format: $(VENV)/.dependencies  ## rewrite the sources as the linters want them
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(CPP_SOURCES) $(CPP_HEADERS)
+
+bench: $(VENV)/.package  ## throughput of extraction beside the alternatives
+	$(BIN)/tlp-tvm bench extract
+	$(BIN)/python benchmarks/records.py
+
+results: $(VENV)/.package  ## the tables of the README, from datasets/
+	$(BIN)/tlp-tvm evaluate epyc datasets/epyc
+	$(BIN)/tlp-tvm bench extract
+
+pretrained: $(VENV)/.package  ## train the shipped model again, from datasets/
+	rm -rf build/pretrained
+	$(BIN)/tlp-tvm train datasets/epyc --out build/pretrained/epyc
+	rm -rf python/tlp_tvm/pretrained/epyc
+	mv build/pretrained/epyc python/tlp_tvm/pretrained/
+
+fuzz: test-cpp  ## a million mutated record lines, compared with Python's json
+	$(BIN)/python tests/python/fuzz_oracle.py build/tests/tests/cpp/fuzz_records tests/fuzz/corpus/* --lines 1000000
+
+sanitize: $(VENV)/.dependencies  ## the C++ tests under the address, undefined-behaviour and thread sanitizers
+	for sanitizer in address,undefined thread; do \
+	  $(CMAKE) -B build/$$sanitizer $(CMAKE_TESTS) -DTLP_TVM_SANITIZE=$$sanitizer -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  && $(BIN)/cmake --build build/$$sanitizer && $(CTEST) --test-dir build/$$sanitizer || exit 1; \
+	done
+
+clean:  ## remove what was built; the environment stays
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -f $(VENV)/.package
+
+distclean: clean  ## remove the environment too
+	rm -rf $(VENV)
+
+# The environment: made once, and brought up to date when the pinned versions or the package's needs change.
+$(VENV)/.created:
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), f"Python 3.11 or newer expected, found {sys.version}"'
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.dependencies: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "== $(VENV): the pinned dependencies, about 2.5 GB"
+	$(PIP) pip
+	$(BIN)/python -c 'import itertools, tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+	  extras = p["project"]["optional-dependencies"].values(); \
+	  print(*p["build-system"]["requires"], *p["project"]["dependencies"], *itertools.chain(*extras), sep="\n")' \
+	  >$(VENV)/requirements.txt
+	$(PIP) cmake ninja --requirement $(VENV)/requirements.txt
+	touch $@
+
+# The package itself: Python files are live, a change of the C++ side builds it again.
+$(VENV)/.package: $(VENV)/.dependencies $(NATIVE)
+	@echo "== $(VENV): building tlp-tvm"
+	$(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+# clang-tidy, file by file, again only for what changed.
+build/lint/compile_commands.json: $(VENV)/.dependencies CMakeLists.txt $(wildcard cmake/*) \
+		$(shell find cpp tests/cpp -name CMakeLists.txt) Makefile
+	$(CMAKE) -B build/lint -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DTLP_TVM_TESTS=ON \
+	  -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) -DPython_EXECUTABLE=$(abspath $(BIN))/python
+	touch $@
+
+build/lint/%.tidy: % $(CPP_HEADERS) .clang-tidy build/lint/compile_commands.json
+	@mkdir -p $(@D)
+	$(BIN)/clang-tidy --quiet -p build/lint $<
+	touch $@
