@@ -1,0 +1,39 @@
+"""What several tests share: a record, and a way to write logs of records."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from logs import STEPS, WriteLog, as_bytes
+
+# The same examples in every run: a test that fails for one fails for all.
+settings.register_profile(
+    "same", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("same")
+
+
+@pytest.fixture
+def record() -> dict[str, Any]:
+    """A record with one step of every kind, to be changed at will."""
+    task = ['["k", [4, 4]]', "llvm -mcpu=core-avx2", [2, 64, 64, 0, 0, 0, 0, 0], "", 1, []]
+    value = {"i": [task, [[], STEPS]], "r": [[0.25, 0.5], 0, 1.5, 1700000000], "v": "v0.6"}
+    copy: dict[str, Any] = json.loads(json.dumps(value))
+    return copy
+
+
+@pytest.fixture
+def write_log(tmp_path: Path) -> WriteLog:
+    """Writes a log into the test's own folder."""
+
+    def write(lines: list[Any], name: str = "log.json") -> Path:
+        path = tmp_path / name
+        path.write_bytes(b"".join(as_bytes(line) + b"\n" for line in lines))
+        return path
+
+    return write

@@ -1,0 +1,1 @@
+"""Plain Python readings of what the native side does fast: slow, short, and independent of it."""

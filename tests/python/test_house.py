@@ -1,0 +1,86 @@
+"""The house is what its papers say: versions, pins, links, commands, and a walk that leaves out no room."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+import tlp_tvm
+
+ROOT = Path(__file__).parents[2]
+PAPERS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "datasets/README.md"]
+
+
+def read(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def pins() -> dict[str, str]:
+    return {
+        normal(name): pin
+        for name, pin in re.findall(r"^([\w.-]+)==(\S+)", read("constraints.txt"), re.MULTILINE)
+    }
+
+
+def test_every_required_package_is_pinned() -> None:
+    required = {re.split(r"[^\w.-]", requirement)[0] for requirement in metadata.requires("tlp-tvm") or ()}
+    assert {"torch", "bitblas", "ruff"} <= required
+    assert {normal(name) for name in required} - set(pins()) == set()
+
+
+def test_every_pin_is_installed() -> None:
+    for name, pin in pins().items():
+        assert metadata.version(name).split("+")[0] == pin, name
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    [pyproject] = re.findall(r'^version = "(.*)"', read("pyproject.toml"), re.MULTILINE)
+    [cmake] = re.findall(r"project\(tlp_tvm VERSION (\S+)", read("CMakeLists.txt"))
+    changelog = re.findall(r"^## (\d+\.\d+\.\d+)", read("CHANGELOG.md"), re.MULTILINE)
+    assert pyproject == cmake == tlp_tvm.__version__ == changelog[0]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_links_lead_somewhere(paper: str) -> None:
+    for target in re.findall(r"\]\((?!https?://)([^)#]+)", read(paper)):
+        assert (ROOT / paper).parent.joinpath(target).exists(), target
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_commands_exist(paper: str) -> None:
+    text = read(paper)
+    targets = re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE)
+    commands = {path.stem for path in (ROOT / "python/tlp_tvm/cli").glob("*.py")}
+    assert set(re.findall(r"\bmake ([a-z]+)[` \n]", text)) <= set(targets) | {"it"}
+    assert set(re.findall(r"\btlp-tvm ([a-z]+)\b", text)) <= commands
+
+
+def test_the_architecture_names_every_folder() -> None:
+    text = read("docs/architecture.md")
+    inner = ROOT / "python/tlp_tvm"
+    folders = [*ROOT.glob("cpp/*/"), *inner.glob("*/"), *ROOT.glob("tests/*/"), *ROOT.glob("*/")]
+    for folder in folders:
+        name = folder.relative_to(ROOT).as_posix()
+        is_ours = not folder.name.startswith((".", "_")) and name not in ("build", "dist", "runs")
+        if not is_ours or not any(path.suffix != ".pyc" for path in folder.rglob("*.*")):
+            continue
+        assert f"{name}/" in text, name
+
+
+def test_the_examples_of_the_readme_run() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", read("README.md"), re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 2
+    program = "\n".join(["import torch; torch.set_num_threads(1)", *blocks])
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
