@@ -1,0 +1,1 @@
+"""Measured programs: from records to what training and evaluation read."""

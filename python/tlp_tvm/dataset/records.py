@@ -1,0 +1,248 @@
+"""Measured programs in memory: one row a program, one column a platform."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm import iter_records
+from tlp_tvm.dataset.source import DatasetSource, RecordGroup, find_source
+from tlp_tvm.errors import DatasetError
+from tlp_tvm.features import Embedding, FeatureLayout, RecordBatch
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A column of labels: hardware, its TVM target string, and the thread count that the target implies."""
+
+    name: str
+    target: str
+
+
+@dataclass(frozen=True)
+class MeasuredTask:
+    """A subgraph with its shapes, whatever the platform."""
+
+    workload_key: str
+    split: str
+    weights: dict[str, int]
+    """Network -> how often the task occurs in it; networks of this split only."""
+
+
+@dataclass(frozen=True)
+class MeasuredDataset:
+    """N programs of T tasks, measured on P platforms; a program counts once however often it was recorded.
+
+    Only real rows of the embeddings are kept, so memory goes with the length of the programs.
+    """
+
+    layout: FeatureLayout
+    platforms: tuple[Platform, ...]
+    tasks: tuple[MeasuredTask, ...]
+    task_index: NDArray[np.int32]
+    """(N,) ascending indices into `tasks`."""
+    latencies: NDArray[np.float64]
+    """(N, P) mean latency in seconds; infinity where measuring failed, NaN where nobody measured."""
+    primitives: NDArray[np.float32]
+    """(R, E): the rows of all programs, shared by every selection."""
+    starts: NDArray[np.int64]
+    """(N,) first row of each program in `primitives`."""
+    counts: NDArray[np.int32]
+    """(N,) rows of each program, at most L."""
+    digest: str
+    """Names the files that this was read from (see `DatasetSource`)."""
+
+    def __len__(self) -> int:
+        return len(self.task_index)
+
+    def features(self, programs: NDArray[np.int64] | slice = slice(None)) -> Embedding:
+        """Embeddings of the chosen programs, (n, L, E) float32; rows past a program are zero."""
+        starts, counts = self.starts[programs], self.counts[programs].astype(np.int64)
+        out = np.zeros((len(starts), self.layout.length, self.layout.width), np.float32)
+        program = np.repeat(np.arange(len(starts)), counts)
+        row = np.arange(len(program)) - np.repeat(np.cumsum(counts) - counts, counts)
+        out[program, row] = self.primitives[starts[program] + row]
+        return out
+
+    @cached_property
+    def labels(self) -> NDArray[np.float32]:
+        """(N, P): min latency of the task on the platform / latency, in (0, 1].
+
+        0 where measuring failed; NaN where nobody measured, or where all that the task has there failed.
+        """
+        best = np.full((len(self.tasks), len(self.platforms)), np.inf)
+        np.fmin.at(best, self.task_index, self.latencies)
+        best[np.isinf(best)] = np.nan
+        return (best[self.task_index] / self.latencies).astype(np.float32)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that have tasks, sorted."""
+        return tuple(sorted({task.split for task in self.tasks}))
+
+    def programs_of(self, task: int) -> NDArray[np.int64]:
+        """Indices of a task's programs."""
+        begin, end = np.searchsorted(self.task_index, [task, task + 1])
+        return np.arange(begin, end, dtype=np.int64)
+
+    def of_tasks(self, tasks: Sequence[int]) -> MeasuredDataset:
+        """Only these tasks, in ascending order; features are shared, not copied."""
+        chosen = sorted(set(tasks))
+        renumbered = np.full(len(self.tasks), -1, np.int32)
+        renumbered[chosen] = np.arange(len(chosen))
+        kept = np.flatnonzero(renumbered[self.task_index] >= 0)
+        return replace(
+            self,
+            tasks=tuple(self.tasks[i] for i in chosen),
+            task_index=renumbered[self.task_index[kept]],
+            latencies=self.latencies[kept],
+            starts=self.starts[kept],
+            counts=self.counts[kept],
+        )
+
+    def of_split(self, split: str) -> MeasuredDataset:
+        """Only the tasks of a split.
+
+        Raises:
+            DatasetError: there are none.
+        """
+        tasks = [i for i, task in enumerate(self.tasks) if task.split == split]
+        if not tasks:
+            raise DatasetError(
+                f'dataset: expected tasks of the split "{split}", found {", ".join(self.splits)}'
+            )
+        return self.of_tasks(tasks)
+
+
+def load_measured(
+    source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    layout: FeatureLayout,
+    *,
+    platforms: Sequence[str] | None = None,
+    threads: int = 0,
+) -> MeasuredDataset:
+    """Read measured programs.
+
+    Args:
+        source: a dataset folder, a log, or a list of logs (see `DatasetSource`).
+        layout: how programs are embedded.
+        platforms: the platforms of a dataset folder to take, in this order (all when None). Plain logs have
+            a platform a target, called like the target; one name here renames the only one.
+        threads: native threads; 0 for every core.
+
+    Raises:
+        DatasetError: nothing is there, or the records and the table of tasks disagree.
+        RecordError: a line is no record.
+    """
+    found = find_source(source, platforms)
+    reader = _Reader(layout, found)
+    for group in found.groups:
+        for batch in iter_records(group.files, threads=threads):
+            reader.add(group, batch, threads)
+    return reader.dataset(platforms if found.table is None else None)
+
+
+class _Reader:
+    """Gathers batches: finds the row of each program and keeps the embeddings of new ones only."""
+
+    def __init__(self, layout: FeatureLayout, source: DatasetSource) -> None:
+        self.layout = layout
+        self.source = source
+        self.platforms: dict[str, str] = {}  # name -> target
+        self.splits: dict[str, str] = {}  # workload key -> split
+        self.task_of: dict[str, int] = {}
+        self.program_of: dict[tuple[int, int], int] = {}  # (task, hash) -> program
+        self.primitives: list[NDArray[np.float32]] = []
+        self.counts: list[NDArray[np.int32]] = []
+        self.measured: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+
+    def add(self, group: RecordGroup, batch: RecordBatch, threads: int) -> None:
+        """Add one batch of records."""
+        platform = np.array([self._platform(group, task.target.strip()) for task in batch.tasks], np.int64)
+        task = np.array([self._task(group, task.workload_key) for task in batch.tasks], np.int64)
+        known = len(self.program_of)
+        keys = zip(task[batch.task_ids].tolist(), batch.sequence_hashes.tolist(), strict=True)
+        program = np.array([self.program_of.setdefault(k, len(self.program_of)) for k in keys], np.int64)
+        self.measured.append((program, platform[batch.task_ids], batch.latencies))
+        new, first = np.unique(program, return_index=True)
+        first = first[new >= known]
+        counts = np.minimum(batch.lengths[first], self.layout.length).astype(np.int32)
+        if len(first):
+            features = batch.encode(self.layout, threads=threads)[first]
+            self.primitives.append(features[np.arange(self.layout.length) < counts[:, None]])
+        self.counts.append(counts)
+
+    def _platform(self, group: RecordGroup, target: str) -> int:
+        name = group.platform or target
+        known = self.platforms.setdefault(name, target)
+        if known != target:
+            raise DatasetError(
+                f'{self.source.name}: platform {name}: expected one target, found "{known}" and "{target}"; '
+                "give each a folder of its own"
+            )
+        return list(self.platforms).index(name)
+
+    def _task(self, group: RecordGroup, workload_key: str) -> int:
+        if self.source.table is not None and workload_key not in self.source.table:
+            raise DatasetError(
+                f"{group.files[0]} or a file beside it: expected workloads that tasks.json lists as "
+                f"measured, found {workload_key}"
+            )
+        split = self.splits.setdefault(workload_key, group.split)
+        if split != group.split:
+            raise DatasetError(
+                f"{self.source.name}: expected each task in one split, found {workload_key} in "
+                f"{split} and {group.split}"
+            )
+        return self.task_of.setdefault(workload_key, len(self.task_of))
+
+    def dataset(self, names: Sequence[str] | None) -> MeasuredDataset:
+        """What was gathered, ordered by task."""
+        platforms = [Platform(name, target) for name, target in self.platforms.items()]
+        if names is not None:
+            if len(names) != 1 or len(platforms) != 1:
+                found = ", ".join(f'"{p.target}"' for p in platforms)
+                raise DatasetError(
+                    f"{self.source.name}: expected one name for the one platform of plain records, found "
+                    f"{len(names)} for {found}"
+                )
+            platforms = [Platform(names[0], platforms[0].target)]
+        if not self.program_of:
+            raise DatasetError(f"{self.source.name}: expected measure records, found none")
+        tasks = [MeasuredTask(k, s, self.source.weights(k, s)) for k, s in self.splits.items()]
+        for key, entries in (self.source.table or {}).items():
+            if key not in self.task_of:  # measured, says the table: evaluation shall see that it is missing
+                split = "test" if any(e["split"] == "test" for e in entries) else entries[0]["split"]
+                tasks.append(MeasuredTask(key, split, self.source.weights(key, split)))
+        task_index = np.array([task for task, _ in self.program_of], np.int32)
+        order = np.argsort(task_index, kind="stable")
+        counts = np.concatenate(self.counts)
+        starts = np.cumsum(counts, dtype=np.int64) - counts
+        return MeasuredDataset(
+            layout=self.layout,
+            platforms=tuple(platforms),
+            tasks=tuple(tasks),
+            task_index=task_index[order],
+            latencies=self._latencies(len(platforms))[order],
+            primitives=np.concatenate(self.primitives),
+            starts=starts[order],
+            counts=counts[order],
+            digest=self.source.digest,
+        )
+
+    def _latencies(self, platforms: int) -> NDArray[np.float64]:
+        """(N, P): mean over the measurements that worked."""
+        program, platform, latency = (np.concatenate(parts) for parts in zip(*self.measured, strict=True))
+        shape = (len(self.program_of), platforms)
+        worked = np.isfinite(latency) & (latency > 0)
+        sums, count, tried = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
+        tried[program, platform] = True
+        np.add.at(sums, (program[worked], platform[worked]), latency[worked])
+        np.add.at(count, (program[worked], platform[worked]), 1)
+        with np.errstate(invalid="ignore"):
+            return np.where(count > 0, sums / np.maximum(count, 1), np.where(tried, np.inf, np.nan))

@@ -1,0 +1,1 @@
+"""How well scores rank programs: top-k, rank correlation, and what chance gives."""

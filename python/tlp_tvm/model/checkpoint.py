@@ -1,0 +1,127 @@
+"""A model as a folder: config.json and model.safetensors. Nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from tlp_tvm.errors import ModelFileError
+from tlp_tvm.model.config import ModelConfig, read_config
+from tlp_tvm.model.files import write_whole
+from tlp_tvm.model.scoring import ScoringModel
+from tlp_tvm.model.tlp import TLP
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+SHIPPED = Path(__file__).parent.parent / "pretrained"
+
+
+def shipped_models() -> tuple[str, ...]:
+    """Names of the models that come with the package."""
+    return tuple(sorted(config.parent.name for config in SHIPPED.glob(f"*/{CONFIG}")))
+
+
+def save_checkpoint(
+    folder: str | os.PathLike[str], config: ModelConfig, weights: dict[str, Tensor]
+) -> ModelConfig:
+    """Write a model.
+
+    Args:
+        folder: made if need be. The config is written last: a folder that has one is whole.
+        config: the model's description.
+        weights: the network's state.
+
+    Returns:
+        The description as written, with the digest of the weights.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    data = safetensors.torch.save({name: tensor.cpu().contiguous() for name, tensor in weights.items()})
+    digest = {"file": WEIGHTS, "sha256": hashlib.sha256(data).hexdigest()}
+    written = ModelConfig(
+        config.layout, config.settings, config.platforms, {**config.card, "weights": digest}
+    )
+    write_whole(place / WEIGHTS, data)
+    write_whole(place / CONFIG, written.to_json())
+    return written
+
+
+def load_checkpoint(folder: str | os.PathLike[str]) -> ScoringModel:
+    """Read a model folder.
+
+    Raises:
+        ModelFileError: it is damaged, of another version, or made for another layout.
+    """
+    place = Path(folder)
+    try:
+        text = (place / CONFIG).read_bytes()
+    except OSError as error:
+        raise ModelFileError(
+            f"{place}: expected a checkpoint folder with {CONFIG}, found {error.strerror}"
+        ) from error
+    config = read_config(text, str(place / CONFIG))
+    weights = _read_weights(place / WEIGHTS, config.card.get("weights"))
+    try:
+        with torch.device("meta"):
+            expected = TLP(config.settings).state_dict()
+    except (TypeError, ValueError, RuntimeError, AssertionError) as error:
+        raise ModelFileError(
+            f"{place / CONFIG}: expected the settings of a model of this version, found {error}"
+        ) from error
+    if missing := sorted(expected.keys() - weights.keys()):
+        raise ModelFileError(
+            f"{place / WEIGHTS}: expected the tensors of the model, found no {', '.join(missing[:3])}"
+        )
+    for name, tensor in weights.items():
+        shape = tuple(expected[name].shape) if name in expected else "no such tensor"
+        if shape != tuple(tensor.shape):
+            raise ModelFileError(f"{place / WEIGHTS}: {name}: expected {shape}, found {tuple(tensor.shape)}")
+    return ScoringModel(place.name, config, TLP.with_weights(config.settings, weights))
+
+
+def _read_weights(path: Path, entry: object) -> dict[str, Tensor]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelFileError(f"{path}: expected the weights of the model, found {error.strerror}") from error
+    expected = entry.get("sha256") if isinstance(entry, dict) else None
+    found = hashlib.sha256(data).hexdigest()
+    if expected != found:
+        raise ModelFileError(
+            f"{path}: expected weights with the SHA-256 {expected} of {CONFIG}, found {found}; "
+            "the file is damaged or of another model: restore it"
+        )
+    try:
+        return {name: tensor.to(torch.float32) for name, tensor in safetensors.torch.load(data).items()}
+    except SafetensorError as error:
+        raise ModelFileError(f"{path}: expected safetensors, found {error}") from error
+
+
+def load_model(name: str | os.PathLike[str]) -> ScoringModel:
+    """Load a model.
+
+    Args:
+        name: a model of the package (`shipped_models`), a checkpoint folder, or an exported .pt file.
+
+    Raises:
+        ModelFileError: there is none, or its file is damaged, of another version, or made for another layout.
+    """
+    if name in shipped_models():
+        return load_checkpoint(SHIPPED / name)
+    path = Path(name)
+    if path.is_dir():
+        return load_checkpoint(path)
+    if path.is_file():
+        from tlp_tvm.model.export import load_exported
+
+        return load_exported(path)
+    raise ModelFileError(
+        f"{name}: expected a shipped model ({', '.join(shipped_models())}), a checkpoint folder or an "
+        "exported .pt file, found none of them"
+    )

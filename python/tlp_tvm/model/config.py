@@ -1,0 +1,159 @@
+"""What a model file says of itself: config.json of a checkpoint folder, tlp_tvm.json in an exported file.
+
+format, format_version       "tlp-tvm-model" and the version of this description
+package_version              of the tlp_tvm that wrote it
+layout, layout_digest        the embeddings that the model reads (`FeatureLayout.to_dict`) and their digest
+model                        `TLPSettings`
+platforms                    one a head: {"name", "target"}
+label                        what the scores were trained to rank by
+data                         {"digest": ..., ...} of the training data
+training, seed               `TrainSettings`
+metrics                      on validation and test tasks, beside a random pick
+weights                      checkpoints only: {"file", "sha256"}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tlp_tvm import __version__
+from tlp_tvm.dataset.records import Platform
+from tlp_tvm.errors import LayoutError, ModelFileError
+from tlp_tvm.layout import PRESETS, FeatureLayout
+from tlp_tvm.model.tlp import TLPSettings
+
+FORMAT = "tlp-tvm-model"
+FORMAT_VERSION = 1
+LABEL = "min latency of the task on the platform / latency, in (0, 1]; failed: 0"
+
+REQUIRED: dict[str, type] = {
+    "format": str,
+    "format_version": int,
+    "package_version": str,
+    "layout": dict,
+    "layout_digest": str,
+    "model": dict,
+    "platforms": list,
+    "label": str,
+    "data": dict,
+    "training": dict,
+    "seed": int,
+    "metrics": dict,
+}
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A checked description."""
+
+    layout: FeatureLayout
+    settings: TLPSettings
+    platforms: tuple[Platform, ...]
+    card: dict[str, Any]
+    """The whole description, as written."""
+
+    def to_json(self) -> str:
+        """The text of the description."""
+        return json.dumps(self.card, indent=1) + "\n"
+
+
+def describe(
+    layout: FeatureLayout,
+    settings: TLPSettings,
+    platforms: Sequence[Platform],
+    *,
+    data: dict[str, Any],
+    training: dict[str, Any],
+    seed: int,
+    metrics: dict[str, Any],
+) -> ModelConfig:
+    """The description of a model made by this version."""
+    card = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "package_version": __version__,
+        "layout": layout.to_dict(),
+        "layout_digest": layout.digest,
+        "model": settings.to_dict(),
+        "platforms": [{"name": p.name, "target": p.target} for p in platforms],
+        "label": LABEL,
+        "data": data,
+        "training": training,
+        "seed": seed,
+        "metrics": metrics,
+    }
+    return ModelConfig(layout, settings, tuple(platforms), card)
+
+
+def read_config(text: str | bytes, where: str) -> ModelConfig:
+    """Check a description.
+
+    Args:
+        text: JSON.
+        where: names the file in errors.
+
+    Raises:
+        ModelFileError: it is damaged, of another version, or contradicts itself.
+    """
+    try:
+        card = json.loads(text)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ModelFileError(f"{where}: expected the JSON of a model, found {error}") from error
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        found = repr(card.get("format")) if isinstance(card, dict) else type(card).__name__
+        raise ModelFileError(f'{where}: expected the format "{FORMAT}", found {found}')
+    if card.get("format_version") != FORMAT_VERSION:
+        version = card.get("format_version")
+        raise ModelFileError(
+            f"{where}: expected format version {FORMAT_VERSION}, found {version!r}, written by "
+            f"tlp_tvm {card.get('package_version')}; install that version, or train the model again"
+        )
+    for key, kind in REQUIRED.items():
+        if not isinstance(card.get(key), kind):
+            found = repr(card[key]) if key in card else "no such entry"
+            raise ModelFileError(f'{where}: expected "{key}" as {kind.__name__}, found {found}')
+    layout = _layout(card, where)
+    try:
+        settings = TLPSettings.from_dict(card["model"])
+        platforms = tuple(Platform(str(p["name"]), str(p["target"])) for p in card["platforms"])
+    except (TypeError, ValueError, KeyError) as error:
+        raise ModelFileError(
+            f"{where}: expected the settings of a model of this version, found {error}; train the model again"
+        ) from error
+    for name, expected, ours in (
+        ("length", layout.length, settings.length),
+        ("width", layout.width, settings.width),
+        ("one_hot", len(layout.kinds), settings.one_hot),
+        ("heads", len(platforms), settings.heads),
+    ):
+        if expected != ours:
+            raise ModelFileError(
+                f"{where}: expected a model whose {name} is the {expected} of its layout and platforms, "
+                f"found {ours}"
+            )
+    return ModelConfig(layout, settings, platforms, card)
+
+
+def _layout(card: dict[str, Any], where: str) -> FeatureLayout:
+    version = card["layout"].get("version")
+    name = card["layout"].get("name")
+    if name in PRESETS:
+        ours = FeatureLayout.preset(name).to_dict()["version"]
+        if version != ours:
+            raise ModelFileError(
+                f'{where}: expected version {ours} of the layout "{name}", found {version}; install the '
+                f"tlp_tvm that wrote it ({card['package_version']}), or train the model again"
+            )
+    try:
+        layout = FeatureLayout.from_dict(card["layout"])
+    except LayoutError as error:
+        raise ModelFileError(f"{where}: {error}") from error
+    if layout.digest != card["layout_digest"]:
+        raise ModelFileError(
+            f'{where}: expected the layout "{name}" with digest {card["layout_digest"]}, which the model was '
+            f"trained on, found {layout.digest}; its vocabulary or columns were changed: restore the file"
+        )
+    return layout

@@ -1,0 +1,118 @@
+"""A model as one TorchScript file that describes itself, and scores without this package.
+
+In Python (`forward` maps (N, L, E) float32 to (N, P)); in C++, `torch::jit::load` takes the same:
+
+files = {"tlp_tvm.json": ""}
+network = torch.jit.load("model.pt", _extra_files=files)
+config = json.loads(files["tlp_tvm.json"])                 # as in a checkpoint's config.json
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from tlp_tvm.errors import ModelFileError
+from tlp_tvm.model.config import read_config
+from tlp_tvm.model.files import write_whole
+from tlp_tvm.model.scoring import ScoringModel
+
+METADATA = "tlp_tvm.json"
+TOLERANCE = 1e-6
+"""Largest difference of exported scores from the checkpoint's; for scores beyond 1, in proportion."""
+
+CHECK_PROGRAMS = 64
+
+
+@contextmanager
+def _torchscript() -> Iterator[None]:
+    """TorchScript without its notice of deprecation: nothing newer loads without this package."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"`torch\.jit\.\w+` is", category=DeprecationWarning)
+        yield
+
+
+def export_model(model: ScoringModel, path: str | os.PathLike[str]) -> float:
+    """Write a model as one file.
+
+    Args:
+        model: loaded from a checkpoint.
+        path: the file to write.
+
+    Returns:
+        The largest difference between its scores and the checkpoint's, on made-up programs.
+
+    Raises:
+        ModelFileError: the exported network scores otherwise than the checkpoint. Nothing is written then.
+    """
+    buffer = io.BytesIO()
+    with _torchscript():
+        script = torch.jit.freeze(torch.jit.script(model.network.cpu().eval()))
+        torch.jit.save(script, buffer, _extra_files={METADATA: model.config.to_json().encode()})
+        buffer.seek(0)
+        again = torch.jit.load(buffer, map_location="cpu")  # type: ignore[no-untyped-call]
+    x = _made_up_programs(model)
+    with torch.inference_mode():
+        ours, theirs = model.network(x), again(x)
+    difference = float(((ours - theirs).abs() / ours.abs().clamp(min=1.0)).max())
+    if not difference <= TOLERANCE:
+        raise ModelFileError(
+            f"{path}: expected exported scores within {TOLERANCE} of the checkpoint's, found a difference of "
+            f"{difference:.2g}; report it with your version of torch ({torch.__version__})"
+        )
+    write_whole(path, buffer.getvalue())
+    model.to(str(model.device))
+    return difference
+
+
+def _made_up_programs(model: ScoringModel) -> torch.Tensor:
+    """Random embeddings of every length, (n, L, E)."""
+    layout = model.layout
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(CHECK_PROGRAMS, layout.length, layout.width, generator=generator)
+    kinds = torch.randint(len(layout.kinds), x.shape[:2], generator=generator)
+    x[:, :, : len(layout.kinds)] = torch.nn.functional.one_hot(kinds, len(layout.kinds)).float()
+    lengths = torch.linspace(0, layout.length, CHECK_PROGRAMS).long()
+    return x * (torch.arange(layout.length) < lengths[:, None])[:, :, None]
+
+
+def load_exported(path: str | os.PathLike[str]) -> ScoringModel:
+    """Read an exported model. Its description is checked before torch sees the file.
+
+    Raises:
+        ModelFileError: it is damaged, of another version, or made for another layout.
+    """
+    file = Path(path)
+    config = read_config(_read_metadata(file), f"{file}: {METADATA}")
+    try:
+        with _torchscript():
+            network = torch.jit.load(str(file), map_location="cpu")  # type: ignore[no-untyped-call]
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ModelFileError(
+            f"{file}: expected a TorchScript module, found {reason}; export it again"
+        ) from error
+    return ScoringModel(file.stem, config, network)
+
+
+def _read_metadata(file: Path) -> bytes:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            if damaged := archive.testzip():
+                raise zipfile.BadZipFile(f"a wrong checksum of {damaged}")
+            entries = [name for name in archive.namelist() if name.endswith(f"/extra/{METADATA}")]
+            if len(entries) != 1:
+                raise ModelFileError(
+                    f"{file}: expected a model that `tlp-tvm export` wrote, with {METADATA} inside, found "
+                    "none; other files of torch are not opened, since opening them can run code"
+                )
+            return archive.read(entries[0])
+    except (zipfile.BadZipFile, OSError, EOFError) as error:
+        raise ModelFileError(f"{file}: expected an exported model, found {error}; export it again") from error

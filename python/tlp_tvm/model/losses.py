@@ -1,0 +1,109 @@
+"""Losses over programs of several tasks on several platforms; a missing label is NaN.
+
+A label compares programs of one task on one platform and means nothing across tasks, so the ranking losses
+see one list for each of those. Every loss is a mean: of the pairs of a list, of the lists of a head, of the
+heads. None grows with the length of a list or with the number of labels that a platform has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+GAIN_SCALE = 4.0
+"""Relevance of a label y is 2^(GAIN_SCALE y): the best program counts about 8 times the one half as fast."""
+
+
+class Loss(str, Enum):
+    """What training minimises."""
+
+    MSE = "mse"
+    LAMBDARANK = "lambdarank"
+    PAIRWISE = "pairwise"
+
+
+def lists_of(scores: Tensor, labels: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
+    """Lay out programs as one list a task and head.
+
+    Args:
+        scores: (N, P).
+        labels: (N, P), NaN where missing.
+        groups: (N,) integers; programs of one list share one.
+
+    Returns:
+        Scores and labels, both (P, G, n) with n the longest list; labels are NaN where there is no program.
+    """
+    order = torch.argsort(groups, stable=True)
+    _, counts = torch.unique_consecutive(groups[order], return_counts=True)
+    group = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
+    first = torch.cumsum(counts, 0) - counts
+    place = torch.arange(len(group), device=counts.device) - first[group]
+    shape = (scores.shape[1], len(counts), int(counts.max()))
+    wide_scores = scores.new_zeros(shape)
+    wide_labels = labels.new_full(shape, float("nan"))
+    wide_scores[:, group, place] = scores[order].T
+    wide_labels[:, group, place] = labels[order].T
+    return wide_scores, wide_labels
+
+
+def mse(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:  # noqa: ARG001 (one signature for all)
+    """Mean squared error of each head over its labelled programs, averaged over heads."""
+    known = ~torch.isnan(labels)
+    squares = (scores - labels.nan_to_num()).square() * known
+    count = known.sum(0)
+    return _mean_over_heads(squares.sum(0) / count.clamp(min=1), count > 0)
+
+
+def lambdarank(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
+    """LambdaRank within tasks: each pair weighs what swapping the two would change in NDCG.
+
+    Burges, "From RankNet to LambdaRank to LambdaMART", MSR-TR-2010-82. The weights of a list are normalised
+    to sum to 1 (so NDCG's own normaliser cancels out), and carry no gradient.
+    """
+    s, y = lists_of(scores, labels, groups)  # (P, G, n)
+    with torch.no_grad():
+        ranked = torch.argsort(s.masked_fill(torch.isnan(y), -torch.inf), dim=-1, descending=True)
+        rank = torch.empty_like(ranked)
+        rank.scatter_(-1, ranked, torch.arange(s.shape[-1], device=s.device).expand_as(ranked))
+        discount = 1.0 / torch.log2(rank + 2.0)
+        gain = torch.exp2(GAIN_SCALE * y)
+        weights = (_differences(gain) * _differences(discount)).abs()
+    return _mean_over_pairs(s, y, weights)
+
+
+def pairwise(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
+    """RankNet within tasks: each pair weighs the difference of its labels."""
+    s, y = lists_of(scores, labels, groups)  # (P, G, n)
+    return _mean_over_pairs(s, y, _differences(y))
+
+
+def _differences(values: Tensor) -> Tensor:
+    """(..., n) -> (..., n, n): value i less value j."""
+    return values.unsqueeze(-1) - values.unsqueeze(-2)
+
+
+def _mean_over_pairs(s: Tensor, y: Tensor, weights: Tensor) -> Tensor:
+    """Weighted mean of log(1 + exp(s_j - s_i)) over pairs with y_i > y_j; then of lists; then of heads."""
+    better = _differences(y) > 0  # false where a label is missing
+    weights = torch.where(better, weights, torch.zeros_like(weights))
+    total = weights.sum((-1, -2))  # (P, G)
+    losses = (weights * F.softplus(-_differences(s))).sum((-1, -2)) / total.clamp(min=1e-12)
+    has_pairs = total > 0
+    lists = has_pairs.sum(1)
+    heads = (losses * has_pairs).sum(1) / lists.clamp(min=1)
+    return _mean_over_heads(heads, lists > 0)
+
+
+def _mean_over_heads(losses: Tensor, counted: Tensor) -> Tensor:
+    """Mean over the heads that have labels in this batch; 0 where none has."""
+    return (losses * counted).sum() / counted.sum().clamp(min=1)
+
+
+LossFunction = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+FUNCTIONS: dict[Loss, LossFunction] = {Loss.MSE: mse, Loss.LAMBDARANK: lambdarank, Loss.PAIRWISE: pairwise}
+"""(scores (N, P), labels (N, P), groups (N,)) -> a scalar, for each `Loss`."""

@@ -1,0 +1,141 @@
+"""ScoringModel: a trained model as its users see it, whichever kind of file it came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tlp_tvm.errors import ModelFileError
+from tlp_tvm.features import Embedding, FeatureLayout
+from tlp_tvm.model.config import ModelConfig
+
+BATCH = 512
+"""Programs a pass of the network; scores do not depend on it."""
+
+MCPU_FLAG = "-mcpu="
+
+
+def pick_device(name: str) -> torch.device:
+    """A device of torch; "auto" is a GPU where there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)
+
+
+class ScoringModel:
+    """Scores embeddings, higher is better.
+
+    Attributes:
+        name: what it was loaded by.
+        layout: of the embeddings that it reads.
+        platforms: names of its heads.
+        targets: TVM's target string of each.
+        card: the whole description in the model's file (`tlp_tvm.model.config`).
+    """
+
+    def __init__(self, name: str, config: ModelConfig, network: torch.nn.Module) -> None:
+        """Wrap a network.
+
+        Args:
+            name: what the model is called.
+            config: its description.
+            network: (n, L, E) -> (n, P), in evaluation mode.
+        """
+        self.name = name
+        self.config = config
+        self.layout: FeatureLayout = config.layout
+        self.platforms: tuple[str, ...] = tuple(p.name for p in config.platforms)
+        self.targets: tuple[str, ...] = tuple(p.target for p in config.platforms)
+        self.card: dict[str, Any] = config.card
+        self.network = network
+        self.device = torch.device("cpu")
+
+    def to(self, device: str) -> ScoringModel:
+        """Move the network to a device of torch, or "auto"; returns the model itself."""
+        self.device = pick_device(device)
+        self.network.to(self.device)
+        return self
+
+    def score(self, X: Embedding, platform: str | None = None) -> NDArray[np.float32]:
+        """Score programs; the score of one does not depend on the others.
+
+        Args:
+            X: (N, L, E) float32 embeddings in the model's layout.
+            platform: the head that scores. None is the only head, or the mean of all of them: what the
+                platforms agree on, for hardware that is none of them.
+
+        Returns:
+            (N,) float32, comparable within a task.
+
+        Raises:
+            ModelFileError: there is no such platform, or the embeddings are of another shape.
+        """
+        scores = self.score_all(X)
+        if platform is None:
+            return np.asarray(scores.mean(1), np.float32)
+        return scores[:, self.column(platform)]
+
+    def score_all(self, X: Embedding) -> NDArray[np.float32]:
+        """Scores of every head, (N, P) float32."""
+        if X.ndim != 3 or X.shape[1:] != (self.layout.length, self.layout.width):
+            raise ModelFileError(
+                f'model {self.name}: expected embeddings of the layout "{self.layout.name}" '
+                f"(N, {self.layout.length}, {self.layout.width}), found {X.shape}"
+            )
+        scores = np.empty((len(X), len(self.platforms)), np.float32)
+        # Programs of like length go together, since the network cuts the padding that all of a batch share.
+        lengths = (X != 0).any(-1).sum(-1)
+        order = np.argsort(lengths, kind="stable")
+        with torch.inference_mode():
+            for begin in range(0, len(X), BATCH):
+                batch = order[begin : begin + BATCH]
+                longest = max(int(lengths[batch].max()), 1)
+                if self.config.settings.faithful:
+                    longest = self.layout.length  # it scores the padding too
+                part = torch.from_numpy(X[batch, :longest]).to(self.device, torch.float32)
+                scores[batch] = self.network(part).cpu().numpy()
+        return scores
+
+    def column(self, platform: str) -> int:
+        """The place of a platform among the heads.
+
+        Raises:
+            ModelFileError: there is none of that name.
+        """
+        if platform not in self.platforms:
+            raise ModelFileError(
+                f"model {self.name}: expected one of its platforms {', '.join(self.platforms)}, "
+                f'found "{platform}"'
+            )
+        return self.platforms.index(platform)
+
+    def platform_of(self, target: str) -> str:
+        """The platform that a TVM target names: the same target, or else the only one with its -mcpu.
+
+        Raises:
+            ModelFileError: no platform, or more than one, fits.
+        """
+        same = [n for n, t in zip(self.platforms, self.targets, strict=True) if _flags(t) == _flags(target)]
+        mcpu = [
+            n for n, t in zip(self.platforms, self.targets, strict=True) if _mcpu(t) == _mcpu(target) != ""
+        ]
+        fitting = same or mcpu
+        if len(fitting) == 1:
+            return fitting[0]
+        known = "; ".join(f"{n} ({t})" for n, t in zip(self.platforms, self.targets, strict=True))
+        raise ModelFileError(
+            f"model {self.name}: expected a target that names one of its platforms, {known}, "
+            f'found "{target}"; choose a platform by name'
+        )
+
+
+def _flags(target: str) -> frozenset[str]:
+    """The flags of a target that a user writes; TVM adds -keys."""
+    return frozenset(flag for flag in target.split() if not flag.startswith("-keys="))
+
+
+def _mcpu(target: str) -> str:
+    return next((flag for flag in target.split() if flag.startswith(MCPU_FLAG)), "")

@@ -1,0 +1,272 @@
+"""TLP: scores for tensor programs read as sequences of schedule primitives; MTL-TLP with several heads.
+
+Zhai et al., "TLP: A Deep Learning-Based Cost Model for Tensor Program Tuning", ASPLOS 2023. With
+`faithful=True` this is the published network, its weaknesses included. Otherwise padding is masked, raw
+numbers are scaled, and layers are normalised. Written for TorchScript.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tlp_tvm.layout import FeatureLayout
+
+
+class Backbone(str, Enum):
+    """What mixes the primitives of a program."""
+
+    SELF_ATTENTION = "self-attention"
+    TRANSFORMER = "transformer"
+    LSTM = "lstm"
+
+
+PUBLISHED: dict[str, Any] = {"hidden": 256, "attention_heads": 8}
+"""What the published network has where ours differs."""
+
+
+@dataclass(frozen=True)
+class TLPSettings:
+    """Everything that fixes the network's shape; saved with every checkpoint."""
+
+    length: int
+    """Rows L of an embedding."""
+    width: int
+    """Columns E of an embedding."""
+    one_hot: int
+    """Leading columns of a row that say its kind."""
+    heads: int = 1
+    """Platforms, each with a head of its own."""
+    raw_numbers: bool = False
+    """The layout writes numbers as they are: the model scales them."""
+    backbone: Backbone = Backbone.SELF_ATTENTION
+    hidden: int = 64
+    """Width of the trunk; the paper's is 256."""
+    attention_heads: int = 4
+    """The paper has 8, for 256 columns."""
+    layers: int = 1
+    """Layers of the backbone."""
+    members: int = 1
+    """Networks that are trained side by side and whose scores are averaged."""
+    dropout: float = 0.0
+    positions: bool = False
+    """Primitives know their places in the sequence, not only the stages and loops that they name."""
+    faithful: bool = False
+    """The published network: attention to padding, its scores summed too, raw numbers, no normalisation."""
+
+    @classmethod
+    def of_layout(cls, layout: FeatureLayout, heads: int, **options: Any) -> TLPSettings:
+        """Settings for embeddings of a layout; `options` are the fields that the layout leaves open."""
+        if options.get("faithful", False):
+            options = PUBLISHED | options
+        return cls(
+            length=layout.length,
+            width=layout.width,
+            one_hot=len(layout.kinds),
+            heads=heads,
+            raw_numbers=layout.numbers == "raw",
+            **options,
+        )
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> TLPSettings:
+        """The inverse of `to_dict`.
+
+        Raises:
+            TypeError, ValueError: a field is missing, unknown, or of no valid value.
+        """
+        return cls(**{**values, "backbone": Backbone(values["backbone"])})
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary that JSON can hold."""
+        return {**asdict(self), "backbone": self.backbone.value}
+
+
+def _norm(settings: TLPSettings) -> nn.Module:
+    return nn.Identity() if settings.faithful else nn.LayerNorm(settings.hidden)
+
+
+class SelfAttention(nn.Module):
+    """Multi-head self-attention with a residual."""
+
+    def __init__(self, settings: TLPSettings) -> None:
+        super().__init__()
+        self.attention_heads = settings.attention_heads
+        self.dropout = settings.dropout
+        self.norm = _norm(settings)
+        self.query_key_value = nn.Linear(settings.hidden, 3 * settings.hidden)
+        self.out = nn.Linear(settings.hidden, settings.hidden)
+
+    def forward(self, h: Tensor, bias: Tensor) -> Tensor:
+        """Mix the primitives of each program: (N, L, H), (N, 1, 1, L) added to the attention -> (N, L, H)."""
+        n, rows, hidden = h.shape
+        qkv = self.query_key_value(self.norm(h))
+        qkv = qkv.view(n, rows, 3, self.attention_heads, hidden // self.attention_heads)
+        qkv = qkv.permute(2, 0, 3, 1, 4)  # (3, N, A, L, H / A)
+        dropout = self.dropout if self.training else 0.0
+        mixed = F.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], attn_mask=bias, dropout_p=dropout)
+        mixed = mixed.transpose(1, 2).reshape(n, rows, hidden)  # (N, L, H)
+        return h + F.dropout(self.out(mixed), self.dropout, self.training)
+
+
+class TransformerLayer(nn.Module):
+    """Self-attention and a feed-forward block, each with a residual."""
+
+    def __init__(self, settings: TLPSettings) -> None:
+        super().__init__()
+        self.dropout = settings.dropout
+        self.attention = SelfAttention(settings)
+        self.norm = _norm(settings)
+        self.up = nn.Linear(settings.hidden, 2 * settings.hidden)
+        self.down = nn.Linear(2 * settings.hidden, settings.hidden)
+
+    def forward(self, h: Tensor, bias: Tensor) -> Tensor:
+        """As `SelfAttention.forward`."""
+        h = self.attention(h, bias)
+        fed = self.down(F.relu(self.up(self.norm(h))))
+        return h + F.dropout(fed, self.dropout, self.training)
+
+
+class RecurrentLayer(nn.Module):
+    """An LSTM from first to last primitive, with a residual: what follows a program cannot touch it."""
+
+    def __init__(self, settings: TLPSettings) -> None:
+        super().__init__()
+        self.norm = _norm(settings)
+        self.lstm = nn.LSTM(settings.hidden, settings.hidden, batch_first=True)
+
+    def forward(self, h: Tensor, bias: Tensor) -> Tensor:
+        """As `SelfAttention.forward`; padding needs no mask, since it comes last."""
+        mixed: Tensor = self.lstm(self.norm(h))[0]
+        return h + mixed
+
+
+LAYERS: dict[Backbone, type[nn.Module]] = {
+    Backbone.SELF_ATTENTION: SelfAttention,
+    Backbone.TRANSFORMER: TransformerLayer,
+    Backbone.LSTM: RecurrentLayer,
+}
+
+
+class Residual(nn.Module):
+    """A linear layer with a residual."""
+
+    def __init__(self, settings: TLPSettings) -> None:
+        super().__init__()
+        self.linear = nn.Linear(settings.hidden, settings.hidden)
+
+    def forward(self, h: Tensor) -> Tensor:
+        """(N, L, H) -> (N, L, H)."""
+        return h + F.relu(self.linear(h))
+
+
+def _widen(settings: TLPSettings) -> nn.Sequential:
+    """E -> H; the published steps are 64, 128, 256 for H = 256."""
+    hidden = settings.hidden
+    widths = [hidden // 4, hidden // 2, hidden] if settings.faithful else [hidden, hidden]
+    layers: list[nn.Module] = []
+    for before, after in zip([settings.width, *widths], widths, strict=False):
+        layers += [nn.Linear(before, after), nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+def _head(hidden: int) -> nn.Sequential:
+    """H -> 1 for every primitive; the published steps are 128, 64, 1 for H = 256."""
+    return nn.Sequential(
+        nn.Linear(hidden, hidden // 2),
+        nn.ReLU(),
+        nn.Linear(hidden // 2, hidden // 4),
+        nn.ReLU(),
+        nn.Linear(hidden // 4, 1),
+    )
+
+
+def _initialise(module: nn.Module) -> None:
+    """He's scale for layers under ReLU; torch's own is so small that a deep stack starts on a plateau."""
+    if isinstance(module, nn.Linear):
+        nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+        nn.init.zeros_(module.bias)
+        if module.out_features == 1:
+            module.weight.data.mul_(0.1)  # scores start near each other
+
+
+class Member(nn.Module):
+    """One network from embeddings to scores; a model is the mean of one or more."""
+
+    def __init__(self, settings: TLPSettings) -> None:
+        super().__init__()
+        self.dropout = settings.dropout
+        self.widen = _widen(settings)
+        rows = settings.length if settings.positions else 0
+        self.positions = nn.Parameter(0.02 * torch.randn(rows, settings.hidden))
+        self.layers = nn.ModuleList(LAYERS[settings.backbone](settings) for _ in range(settings.layers))
+        self.residuals = nn.Sequential(Residual(settings), Residual(settings))
+        self.norm = _norm(settings)
+        self.heads = nn.ModuleList(_head(settings.hidden) for _ in range(settings.heads))
+        if not settings.faithful:
+            self.apply(_initialise)
+
+    def forward(self, x: Tensor, real: Tensor) -> Tensor:
+        """(N, L, E), (N, L) which rows are primitives -> (N, P)."""
+        h = self.widen(x)  # (N, L, H)
+        if self.positions.shape[0] > 0:
+            h = h + self.positions[: h.shape[1]]
+        # Added to the attention to padding: finite, so that a program without primitives gives no NaN.
+        bias = torch.zeros_like(real, dtype=h.dtype).masked_fill(~real, -1e9)[:, None, None, :]
+        for layer in self.layers:
+            h = layer(h, bias)
+        h = self.norm(self.residuals(h))
+        h = F.dropout(h, self.dropout, self.training)
+        scores = torch.cat([head(h) for head in self.heads], dim=-1)  # (N, L, P)
+        total: Tensor = scores.masked_fill(~real.unsqueeze(-1), 0.0).sum(1)  # (N, P)
+        return total
+
+
+class TLP(nn.Module):
+    """(N, L, E) float32 embeddings -> (N, P) scores, one a platform; higher is better.
+
+    The score of a program depends on nothing else in its batch. Rows of zeros are padding.
+    """
+
+    def __init__(self, settings: TLPSettings) -> None:
+        super().__init__()
+        self.one_hot = settings.one_hot
+        self.scale_numbers = settings.raw_numbers and not settings.faithful
+        self.masked = not settings.faithful
+        self.members = nn.ModuleList(Member(settings) for _ in range(settings.members))
+
+    @classmethod
+    def with_weights(cls, settings: TLPSettings, weights: dict[str, Tensor]) -> TLP:
+        """A network in evaluation mode over existing weights, which it shares; draws no random numbers."""
+        with torch.device("meta"):
+            network = cls(settings)
+        network.load_state_dict(weights, assign=True)
+        network.eval()
+        return network
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, L, E) -> (N, P), the mean of the members."""
+        return self.of_members(x).mean(0)
+
+    def of_members(self, x: Tensor) -> Tensor:
+        """(N, L, E) -> (members, N, P): each is trained on its own."""
+        real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)  # (N, L)
+        if self.masked:
+            real = (x != 0).any(-1)
+            x, real = self.without_padding(x, real)
+        if self.scale_numbers:
+            numbers = x[:, :, self.one_hot :]
+            numbers = torch.sign(numbers) * torch.log1p(numbers.abs())
+            x = torch.cat([x[:, :, : self.one_hot], numbers], dim=-1)
+        return torch.stack([member(x, real) for member in self.members])
+
+    def without_padding(self, x: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
+        """Cut the rows that are padding in every program of the batch."""
+        rows = torch.arange(1, x.shape[1] + 1, device=x.device) * real.any(0)
+        longest = max(int(rows.max()), 1)
+        return x[:, :longest], real[:, :longest]

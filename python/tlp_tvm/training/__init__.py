@@ -1,0 +1,1 @@
+"""Training: from a measured dataset to a checkpoint."""

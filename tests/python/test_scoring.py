@@ -1,0 +1,71 @@
+"""A model as the search sees it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from programs import TARGETS, random_embeddings, tiny_config
+from tlp_tvm.errors import ModelFileError
+from tlp_tvm.model import scoring
+from tlp_tvm.model.scoring import ScoringModel
+
+
+@pytest.fixture
+def model() -> ScoringModel:
+    return ScoringModel("tiny", *tiny_config())
+
+
+def test_scores_are_one_float_a_program(model: ScoringModel) -> None:
+    x = random_embeddings()
+    for platform in (*model.platforms, None):
+        scores = model.score(x, platform)
+        assert scores.shape == (len(x),)
+        assert scores.dtype == np.float32
+    assert model.score(x[:0]).shape == (0,)
+
+
+def test_platforms_have_heads_of_their_own(model: ScoringModel) -> None:
+    x = random_embeddings()
+    alpha, beta = model.score(x, "alpha"), model.score(x, "beta")
+    assert np.abs(alpha - beta).max() > 1e-4
+    np.testing.assert_allclose(model.score(x), (alpha + beta) / 2, atol=1e-6)
+
+
+@pytest.mark.parametrize("faithful", [False, True])
+def test_batches_and_order_do_not_matter(faithful: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ScoringModel("tiny", *tiny_config(faithful=faithful))
+    x = random_embeddings(count=50)
+    whole = model.score(x, "alpha")
+    shuffled = np.random.default_rng(0).permutation(50)
+    np.testing.assert_allclose(model.score(x[shuffled], "alpha"), whole[shuffled], rtol=0, atol=1e-6)
+    monkeypatch.setattr(scoring, "BATCH", 7)
+    np.testing.assert_allclose(model.score(x, "alpha"), whole, rtol=0, atol=1e-6)
+
+
+def test_a_platform_is_found_by_its_target(model: ScoringModel) -> None:
+    assert model.platform_of(TARGETS["alpha"]) == "alpha"
+    assert model.platform_of("llvm -mcpu=core-avx2 -num-cores=1") == "alpha"
+    assert model.platform_of("llvm -mcpu=core-avx2 -num-cores=8") == "alpha"
+    assert model.platform_of("llvm -mcpu=nehalem") == "beta"
+
+
+@pytest.mark.parametrize("target", ["llvm", "cuda", "llvm -mcpu=znver2"])
+def test_a_target_of_no_platform_is_refused(model: ScoringModel, target: str) -> None:
+    with pytest.raises(ModelFileError) as error:
+        model.platform_of(target)
+    assert str(error.value) == (
+        f"model tiny: expected a target that names one of its platforms, alpha ({TARGETS['alpha']}); beta "
+        f'({TARGETS["beta"]}), found "{target}"; choose a platform by name'
+    )
+
+
+def test_what_it_cannot_score_is_refused(model: ScoringModel) -> None:
+    with pytest.raises(ModelFileError) as error:
+        model.score(random_embeddings(), "gamma")
+    assert str(error.value) == 'model tiny: expected one of its platforms alpha, beta, found "gamma"'
+    with pytest.raises(ModelFileError) as error:
+        model.score(random_embeddings()[:, :5])
+    assert str(error.value) == (
+        'model tiny: expected embeddings of the layout "ansor" (N, 8, 64), found (20, 5, 64)'
+    )

@@ -1,0 +1,151 @@
+"""Training: a tiny model learns, a killed run goes on to the same numbers, seeds decide everything."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from logs import DATASETS
+from programs import LAYOUT, tiny_settings, write_dataset
+from tlp_tvm.dataset.records import MeasuredDataset, load_measured
+from tlp_tvm.errors import ModelFileError
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.losses import Loss
+from tlp_tvm.training.batches import epoch_of
+from tlp_tvm.training.loop import Trained, TrainSettings, train, validate
+from tlp_tvm.training.state import STATE
+
+SETTINGS = TrainSettings(epochs=6, learning_rate=3e-3, batch_programs=36, average=0.5)
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> MeasuredDataset:
+    return load_measured(write_dataset(tmp_path / "data"), LAYOUT)
+
+
+def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+def run(data: MeasuredDataset, folder: Path, settings: TrainSettings = SETTINGS, **options: Any) -> Trained:
+    folder.mkdir(exist_ok=True)
+    train_data, validation = data.of_split("train"), data.of_split("test")
+    return train(
+        train_data, validation, tiny_settings(dropout=0.1), settings, folder, device="cpu", **options
+    )
+
+
+def test_a_tiny_model_learns_what_is_fast_on_each_platform(data: MeasuredDataset, tmp_path: Path) -> None:
+    model_settings = tiny_settings(hidden=32)
+    settings = TrainSettings(epochs=30, learning_rate=1e-2, batch_programs=1, average=0.5)
+    held_out = data.of_split("test")
+    trained = train(data.of_split("train"), held_out, model_settings, settings, tmp_path, device="cpu")
+    assert trained.history[-1]["loss"] < 0.2 * trained.history[0]["loss"]
+    best = trained.history[trained.best_epoch - 1]["validation"]
+    assert best["top1"] > 0.9
+    assert best["spearman"] > 0.7
+    assert validate(trained.weights, model_settings, held_out, CPU) == best
+
+
+@pytest.mark.parametrize("loss", list(Loss))
+def test_every_loss_ranks_programs_of_a_real_task(loss: Loss, tmp_path: Path) -> None:
+    layout = FeatureLayout.preset("ansor")
+    file = DATASETS / "epyc" / "epyc-avx2-1c" / "train" / "mobilenet-224__60fbb51376ce.json.gz"
+    data = load_measured(file, layout)
+    model_settings = tiny_settings(layout, heads=1, hidden=32)
+    settings = TrainSettings(loss=loss, epochs=60, learning_rate=5e-3, average=0.5)
+    trained = train(data, None, model_settings, settings, tmp_path, device="cpu")
+    fitted = validate(trained.weights, model_settings, data, CPU)
+    assert fitted["spearman"] > 0.4
+    assert fitted["top5"] > 0.8
+    assert trained.best_epoch == 60
+
+
+def test_best_is_the_best_epoch(data: MeasuredDataset, tmp_path: Path) -> None:
+    trained = run(data, tmp_path)
+    scores = [entry["validation"]["score"] for entry in trained.history]
+    assert trained.best_epoch == int(np.argmax(scores)) + 1
+
+
+def test_the_seed_decides_everything(data: MeasuredDataset, tmp_path: Path) -> None:
+    first, second = run(data, tmp_path / "a"), run(data, tmp_path / "b")
+    assert first.history == second.history
+    assert same(first.weights, second.weights)
+    assert run(data, tmp_path / "c", replace(SETTINGS, seed=1)).history != first.history
+
+
+def test_training_leaves_the_random_state_alone(data: MeasuredDataset, tmp_path: Path) -> None:
+    before = torch.get_rng_state()
+    run(data, tmp_path, replace(SETTINGS, epochs=1))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("epochs_before", [1, 4])
+def test_a_killed_run_goes_on_to_the_same_numbers(
+    data: MeasuredDataset, tmp_path: Path, epochs_before: int
+) -> None:
+    whole = run(data, tmp_path / "whole")
+
+    def kill(entry: dict[str, Any]) -> None:
+        if entry["epoch"] == epochs_before:
+            raise Killed
+
+    with pytest.raises(Killed):
+        run(data, tmp_path / "cut", on_epoch=kill)
+    seen: list[int] = []
+    again = run(data, tmp_path / "cut", on_epoch=lambda entry: seen.append(entry["epoch"]))
+    assert seen == list(range(1, 7))
+    assert again.history == whole.history
+    assert same(again.weights, whole.weights)
+    lines = (tmp_path / "cut" / "metrics.jsonl").read_text()
+    assert lines == (tmp_path / "whole" / "metrics.jsonl").read_text()
+    assert [json.loads(line)["epoch"] for line in lines.splitlines()] == seen
+    assert sorted(p.name for p in (tmp_path / "cut").iterdir()) == ["metrics.jsonl", STATE]
+
+
+def test_patience_ends_a_run(data: MeasuredDataset, tmp_path: Path) -> None:
+    trained = run(data, tmp_path, replace(SETTINGS, epochs=40, learning_rate=0.0, patience=3))
+    assert (trained.best_epoch, len(trained.history)) == (1, 4)
+
+
+def test_the_state_of_another_run_is_refused(data: MeasuredDataset, tmp_path: Path) -> None:
+    run(data, tmp_path)
+    with pytest.raises(ModelFileError) as error:
+        run(data, tmp_path, replace(SETTINGS, learning_rate=1e-3))
+    assert str(error.value) == (
+        f"{tmp_path / STATE}: expected the state of a run with the same settings and data, found another's: "
+        "learning_rate 0.003, not 0.001; repeat that run's settings, choose another folder, or delete "
+        "the file"
+    )
+    (tmp_path / STATE).write_bytes((tmp_path / STATE).read_bytes()[:500])
+    with pytest.raises(ModelFileError) as error:
+        run(data, tmp_path)
+    assert str(error.value).startswith(f"{tmp_path / STATE}: expected the state of a training run, found ")
+    assert str(error.value).endswith("; delete it to start anew")
+
+
+def test_batches_are_whole_lists_and_an_epoch_is_every_program(data: MeasuredDataset) -> None:
+    batches = list(epoch_of(data, 36, 256, (0, 0)))
+    assert [len(batch) for batch in batches] == [36, 36, 36]
+    for batch in batches:
+        assert all((data.task_index == task).sum() == 18 for task in data.task_index[batch])
+    assert sorted(np.concatenate(batches)) == list(range(len(data)))
+    assert not np.array_equal(np.concatenate(batches), np.concatenate(list(epoch_of(data, 36, 256, (0, 1)))))
+
+
+def test_large_tasks_are_cut_into_lists_of_bounded_size(data: MeasuredDataset) -> None:
+    batches = list(epoch_of(data, 1, 7, (0, 0)))
+    assert [len(batch) for batch in batches] == [6] * 18
+    assert all(len(set(data.task_index[batch])) == 1 for batch in batches)
+    assert sorted(np.concatenate(batches)) == list(range(len(data)))
