@@ -1,6 +1,5 @@
 """Types of the native core (cpp/bindings)."""
 
-
 from typing import Any
 
 import numpy as np

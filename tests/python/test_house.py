@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -74,6 +75,16 @@ def test_the_architecture_names_every_folder() -> None:
         if not is_ours or not any(path.suffix != ".pyc" for path in folder.rglob("*.*")):
             continue
         assert f"{name}/" in text, name
+
+
+def test_the_readme_says_of_the_shipped_model_what_its_card_says() -> None:
+    metrics = json.loads(read("python/tlp_tvm/pretrained/epyc/config.json"))["metrics"]["test"]
+    rows = [row for row in metrics if row["network"] in ("all networks", "mean over tasks")]
+    assert len(rows) == 6
+    for row in rows:
+        cells = [row["platform"], row["network"]]
+        cells += [f"{row['top'][k]:.3f} ({row['random'][k]['mean']:.3f})" for k in ("1", "5")]
+        assert f"| {' | '.join(cells)} |" in read("README.md"), cells
 
 
 def test_the_examples_of_the_readme_run() -> None:

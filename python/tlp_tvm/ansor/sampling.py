@@ -11,6 +11,9 @@ from tlp_tvm.ansor.locate import load_tvm
 _BATCH = 64
 """Programs that TVM draws at a time until it has enough; it would draw 2,048 whatever `n` is."""
 
+_FEWEST = 16
+"""Programs to ask for at least: of a few, all may be invalid, which TVM calls an internal error."""
+
 
 def sample_states(task: Any, n: int, seed: int = 0) -> list[Any]:
     """Draw random programs of a task, each with another sequence of primitives.
@@ -32,7 +35,7 @@ def sample_states(task: Any, n: int, seed: int = 0) -> list[Any]:
         if len(states) >= n or fruitless == 2:
             break
         before = len(states)
-        for state in _initial_population(task, n - before, seed * n + round_number):
+        for state in _initial_population(task, max(n - before, _FEWEST), seed * n + round_number):
             states.setdefault(_record(task, state), state)
         fruitless = fruitless + 1 if len(states) == before else 0
     return list(states.values())

@@ -1,0 +1,234 @@
+"""Compiling and timing programs in children that live as long as the tuning.
+
+TVM's own builder and runner start new children for every few programs, and each imports TVM first. Here TVM's
+`LocalBuilder` and `LocalRunner` are led, while a `MeasuringPool` is open, to children that stay. They compile
+side by side, and then time one program after the other with nothing else going on. A child that crashes,
+hangs or is killed costs the program that it was at; it is replaced.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import IO, Any
+
+from tlp_tvm.ansor import measure_worker
+from tlp_tvm.ansor.locate import load_tvm
+from tlp_tvm.ansor.measure_worker import Outcome
+
+BUILD_TIMEOUT, RUN_TIMEOUT = 6, 7
+REASONS = {
+    measure_worker.INSTANTIATION: "schedule cannot be applied",
+    measure_worker.COMPILE: "does not compile",
+    measure_worker.RUNTIME: "does not run",
+    BUILD_TIMEOUT: "compiles too long",
+    RUN_TIMEOUT: "runs too long",
+}
+"""TVM's error number to words."""
+
+FAILED_COST = 1e10
+"""What TVM's records have as the cost of a program that failed, in seconds."""
+
+_BUILD, _RUN = "auto_scheduler.local_builder.build", "auto_scheduler.local_runner.run"
+
+
+@dataclass(frozen=True)
+class MeasureSettings:
+    """How programs are compiled and timed.
+
+    Attributes:
+        children: that compile side by side.
+        threads: of a measured program.
+        repeat: timings of a program, after one run that is not timed.
+        min_repeat_ms: each timing repeats the program until this much time has passed.
+        build_timeout_s: for one program.
+        run_timeout_s: for one program, all timings together.
+    """
+
+    children: int = 2
+    threads: int = 1
+    repeat: int = 3
+    min_repeat_ms: int = 20
+    build_timeout_s: int = 20
+    run_timeout_s: int = 10
+
+
+class MeasuringPool:
+    """The children; a context manager that stands in for TVM's local builder and runner while it is open."""
+
+    def __init__(
+        self,
+        settings: MeasureSettings,
+        log: IO[Any] | None = None,
+        on_result: Callable[[Any, Any, str], None] = lambda _input, _result, _reason: None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            settings: how to measure.
+            log: a real file for what the children print; nowhere if None.
+            on_result: called after each program with its `MeasureInput`, its `MeasureResult`, and why it
+                failed (empty if it did not).
+            check: called between programs; what it raises ends the tuning.
+        """
+        self.settings = settings
+        self._log = log
+        self._on_result = on_result
+        self._check = check
+        self._children: list[Any] = []
+        self._threads: ThreadPoolExecutor | None = None
+        self._replaced: dict[str, Any] = {}
+        self._numbers = 0
+        self.seconds = 0.0
+        """Spent on measuring so far."""
+        self._owners: dict[int, Any] = {}
+
+    def __enter__(self) -> MeasuringPool:
+        tvm = load_tvm()
+        sink = self._log if self._log is not None else -3  # subprocess.DEVNULL
+        self._threads = ThreadPoolExecutor(self.settings.children)
+        self._children = [
+            tvm.contrib.popen_pool.PopenWorker(
+                measure_worker.start, (os.getpid(), self.settings.threads), stdout=sink, stderr=sink
+            )
+            for _ in range(self.settings.children)
+        ]
+        for name, function in ((_BUILD, self._build_for_tvm), (_RUN, self._run_for_tvm)):
+            self._replaced[name] = tvm.get_global_func(name)
+            tvm.register_func(name, function, override=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        tvm = load_tvm()
+        for name, function in self._replaced.items():
+            tvm.register_func(name, function, override=True)
+        self._replaced.clear()
+        assert self._threads is not None
+        self._threads.shutdown()
+        for child in self._children:
+            child.kill()
+        self._children.clear()
+        self._owners.clear()
+
+    def build(self, inputs: Sequence[Any]) -> list[tuple[int, Outcome]]:
+        """Compile programs side by side.
+
+        Args:
+            inputs: `auto_scheduler.MeasureInput`s.
+
+        Returns:
+            For each its number, to run it by, and what happened.
+        """
+        first = self._numbers
+        self._numbers += len(inputs)
+        waiting = collections.deque((first + i, inputs[i].serialize()) for i in range(len(inputs)))
+        outcomes: dict[int, Outcome] = {}
+        lock = threading.Lock()
+
+        def work(child: Any) -> None:
+            while True:
+                with lock:
+                    if not waiting:
+                        return
+                    number, serialized = waiting.popleft()
+                self._check()
+                outcome = self._compile(child, number, serialized)
+                outcomes[number] = outcome
+                if not outcome.error:
+                    self._owners[number] = child
+
+        assert self._threads is not None
+        for done in [self._threads.submit(work, child) for child in self._children]:
+            done.result()
+        return [(number, outcomes[number]) for number in range(first, first + len(inputs))]
+
+    def run(self, number: int, measure_input: Any) -> Outcome:
+        """Time one compiled program.
+
+        Args:
+            number: that `build` gave.
+            measure_input: the program, for a child that has lost it.
+        """
+        self._check()
+        child = self._owners.pop(number)
+        outcome = self._time(child, number, measure_input)
+        if outcome is None:  # the child was replaced since
+            outcome = self._compile(child, number, measure_input.serialize())
+            if not outcome.error:
+                outcome = self._time(child, number, measure_input)
+        return outcome or Outcome((), measure_worker.RUNTIME, "the child ended", 0.0)
+
+    def _compile(self, child: Any, number: int, serialized: Any) -> Outcome:
+        seconds = self.settings.build_timeout_s
+        outcome = _ask(child, BUILD_TIMEOUT, seconds, measure_worker.build, number, serialized)
+        assert outcome is not None
+        return outcome
+
+    def _time(self, child: Any, number: int, measure_input: Any) -> Outcome | None:
+        inputs = _inputs_that_matter(measure_input.task)
+        how = (self.settings.repeat, self.settings.min_repeat_ms)
+        return _ask(child, RUN_TIMEOUT, self.settings.run_timeout_s, measure_worker.run, number, inputs, *how)
+
+    def _build_for_tvm(self, inputs: Any, *_settings: Any) -> list[Any]:
+        results = load_tvm().auto_scheduler.measure.BuildResult
+        began = time.time()
+        outcomes = self.build(list(inputs))
+        self.seconds += time.time() - began
+        return [
+            results(str(number), [], outcome.error, outcome.message, outcome.seconds)
+            for number, outcome in outcomes
+        ]
+
+    def _run_for_tvm(self, inputs: Any, builds: Any, *_settings: Any) -> list[Any]:
+        results = load_tvm().auto_scheduler.MeasureResult
+        measured = []
+        began = time.time()
+        for measure_input, built in zip(inputs, builds, strict=True):
+            outcome = Outcome((), int(built.error_no), str(built.error_msg), 0.0)
+            if not outcome.error:
+                outcome = self.run(int(built.filename), measure_input)
+            costs = [FAILED_COST] if outcome.error else list(outcome.costs)
+            seconds = float(built.time_cost) + outcome.seconds
+            measured.append(results(costs, outcome.error, outcome.message, seconds, time.time()))
+            self._on_result(measure_input, measured[-1], reason_of(outcome))
+        self.seconds += time.time() - began
+        return measured
+
+
+def reason_of(outcome: Outcome) -> str:
+    """Why a program failed, in words; empty if it did not."""
+    if not outcome.error:
+        return ""
+    words = REASONS.get(outcome.error, f"fails with TVM's error {outcome.error}")
+    return f"{words}: {outcome.message}" if outcome.message else words
+
+
+def _ask(child: Any, timeout_error: int, seconds: float, function: Any, *arguments: Any) -> Outcome | None:
+    began = time.time()
+    try:
+        child.send(function, arguments, timeout=seconds)
+        answer: Outcome | None = child.recv()
+        return answer
+    except TimeoutError:
+        return Outcome((), timeout_error, f"over {seconds} s", time.time() - began)
+    except ChildProcessError:
+        return Outcome((), measure_worker.RUNTIME, "the child ended", time.time() - began)
+    except Exception as error:  # noqa: BLE001 - what a child says about one program does not end the tuning
+        child.kill()  # the next send starts another
+        message = f"{type(error).__name__}: {error}".strip().splitlines()[-1]
+        return Outcome((), measure_worker.RUNTIME, message, time.time() - began)
+
+
+def _inputs_that_matter(task: Any) -> dict[str, Any]:
+    """Inputs that a task was registered with, as they may not be random (sparse indices, say)."""
+    buffer = load_tvm().auto_scheduler.search_task.get_task_input_buffer
+    return {str(name): buffer(task.workload_key, name).numpy() for name in task.task_input_names}

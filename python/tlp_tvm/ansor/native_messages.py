@@ -1,0 +1,32 @@
+"""What TVM's C++ writes to standard error, led to a file: programs it gives up on, hundreds of lines each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+STANDARD_ERROR = 2
+"""The file descriptor, which C++ knows; Python's `sys.stderr` is a stream on top of it."""
+
+
+@contextmanager
+def native_messages_to(file: IO[Any]) -> Iterator[None]:
+    """Lead the process's standard error to a file for a while.
+
+    A stream on a duplicate of the descriptor, made before, still reaches the old place.
+
+    Args:
+        file: a real one.
+    """
+    sys.stderr.flush()
+    before = os.dup(STANDARD_ERROR)
+    os.dup2(file.fileno(), STANDARD_ERROR)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(before, STANDARD_ERROR)
+        os.close(before)

@@ -1,0 +1,95 @@
+"""The folder of a tuning run: what it is for, what was measured, what came of it.
+
+log.json     every measured program, one of TVM's records a line, in the order they were measured
+run.json     settings and results of this project's tuning
+curve.png    estimated latency against programs measured
+tvm.log      what the measuring children printed
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tlp_tvm.errors import TuningError
+
+FORMAT = "tlp-tvm-run"
+FORMAT_VERSION = 1
+CURE = "choose another --out"
+IDENTITY = ("network", "target")
+"""Entries of run.json that may not change when a run is gone on with."""
+
+
+class RunFolder:
+    """Files of one tuning run."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Make the folder.
+
+        Args:
+            path: of the folder; may exist.
+
+        Raises:
+            TuningError: it cannot be written to.
+        """
+        self.path = Path(path)
+        self.log = self.path / "log.json"
+        self.report = self.path / "run.json"
+        self.curve = self.path / "curve.png"
+        self.tvm_log = self.path / "tvm.log"
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with self.log.open("ab"):
+                pass
+        except OSError as error:
+            raise TuningError(
+                f"{self.path}: expected a folder that can be written to, found: {error.strerror}; {CURE}"
+            ) from error
+
+    def begin(self, settings: dict[str, Any]) -> None:
+        """Note what the run is for, or see that it is for the same as before.
+
+        Args:
+            settings: at least the entries of `IDENTITY`.
+
+        Raises:
+            TuningError: the folder holds a run of something else, or no run.
+        """
+        before = self._read()
+        for entry in IDENTITY:
+            if before and before.get(entry) != settings[entry]:
+                raise TuningError(
+                    f'{self.report}: expected a run of {entry} "{settings[entry]}", found one of '
+                    f'"{before.get(entry)}"; {CURE}'
+                )
+        if not before and self.log.stat().st_size:
+            raise TuningError(
+                f"{self.path}: expected a run or an empty folder, found log.json without run.json; {CURE}"
+            )
+        self.write({**before, **settings})
+
+    def write(self, content: dict[str, Any]) -> None:
+        """Replace run.json.
+
+        Args:
+            content: what to write beside the format.
+        """
+        text = json.dumps({"format": FORMAT, "format_version": FORMAT_VERSION, **content}, indent=1)
+        fresh = self.report.with_name(f".{self.report.name}.{os.getpid()}")
+        fresh.write_text(text + "\n", encoding="utf-8")
+        fresh.replace(self.report)
+
+    def _read(self) -> dict[str, Any]:
+        if not self.report.exists():
+            return {}
+        try:
+            content = json.loads(self.report.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise TuningError(f"{self.report}: expected JSON, found {error}; {CURE}") from error
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise TuningError(
+                f'{self.report}: expected "format": "{FORMAT}", found none; choose another --out'
+            )
+        return content

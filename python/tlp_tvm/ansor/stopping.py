@@ -1,0 +1,60 @@
+"""Ctrl-C during a tuning: finish the program that is being measured, keep the log, end the children."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+from tlp_tvm.errors import TuningError
+
+
+class Stopped(TuningError):
+    """The tuning was asked to stop; passes through TVM's C++ frames, which `KeyboardInterrupt` does not."""
+
+
+class StopOnInterrupt:
+    """While it is open, the first Ctrl-C makes `check` raise, and the second ends the process.
+
+    Outside the main thread, where Python allows no signal handlers, it only ever does what `request` asks.
+    """
+
+    def __init__(self) -> None:
+        self._requested = threading.Event()
+        self._previous: Any = None
+
+    def __enter__(self) -> StopOnInterrupt:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, self._on_signal)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+
+    @property
+    def requested(self) -> bool:
+        """Whether the tuning is to stop."""
+        return self._requested.is_set()
+
+    def request(self) -> None:
+        """Stop at the next `check`."""
+        self._requested.set()
+
+    def check(self) -> None:
+        """Raise if the tuning is to stop.
+
+        Raises:
+            Stopped: it is.
+        """
+        if self.requested:
+            raise Stopped("the tuning was asked to stop")
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            os._exit(128 + number)  # the children notice and end themselves
+        self.request()

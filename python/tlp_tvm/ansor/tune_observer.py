@@ -1,0 +1,41 @@
+"""What a tuning tells while it runs; the command line shows it, a program may too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class TuneObserver:
+    """Told how a tuning goes; does nothing with it. Methods are called from the tuning's thread."""
+
+    def step(self, name: str) -> None:
+        """A step begins.
+
+        Args:
+            name: in words, e.g. "building the network without records".
+        """
+
+    def planned(self, tasks: int, trials: int, reused: int) -> None:
+        """The search is about to begin.
+
+        Args:
+            tasks: of the network.
+            trials: programs to measure in all.
+            reused: how many of them the log already has.
+        """
+
+    def round(self, task: str) -> None:
+        """A round of the search begins.
+
+        Args:
+            task: TVM's description of the task.
+        """
+
+    def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
+        """A program was measured.
+
+        Args:
+            trials: programs measured in all.
+            estimate: weighted sum of the tasks' best so far, seconds; infinity while a task has none.
+            failures: reason to how many programs failed for it.
+        """

@@ -1,0 +1,56 @@
+"""The models that come with the package are what their cards say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from logs import DATASETS
+from tlp_tvm.dataset.records import load_measured
+from tlp_tvm.evaluation.report import evaluate
+from tlp_tvm.model.checkpoint import SHIPPED, load_model, shipped_models
+from tlp_tvm.model.export import export_model
+from tlp_tvm.training.run import CARD
+
+SIZE_LIMIT = 6_000_000
+
+
+def test_a_model_is_shipped() -> None:
+    assert "epyc" in shipped_models()
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_shipped_models_are_small_and_have_cards(name: str) -> None:
+    folder = SHIPPED / name
+    assert sum(file.stat().st_size for file in folder.iterdir()) < SIZE_LIMIT
+    card, text = load_model(name).card, (folder / CARD).read_text()
+    for word in (f"# Model `{name}`", card["data"]["digest"], card["layout_digest"]):
+        assert word in text
+    for row in card["metrics"]["test"]:
+        assert f"| {row['top']['1']:.3f} | {row['top']['5']:.3f} | {row['random']['1']['mean']:.3f} " in text
+
+
+def test_epyc_ranks_the_test_networks_as_its_card_says() -> None:
+    model = load_model("epyc")
+    measured = load_measured(DATASETS / "epyc", model.layout)
+    assert measured.digest == model.card["data"]["digest"]
+    assert tuple(platform.name for platform in measured.platforms) == model.platforms
+    assert tuple(platform.target for platform in measured.platforms) == model.targets
+    test = measured.of_split("test")
+    rows = evaluate(test, model.score_all(test.features()))
+    for row, written in zip(rows, model.card["metrics"]["test"], strict=True):
+        assert (row.platform, row.network) == (written["platform"], written["network"])
+        # Another build of torch rounds otherwise: a tie may fall the other way, a ranking may not change.
+        assert row.spearman == pytest.approx(written["spearman"], abs=0.01)
+        assert row.random[1].mean == pytest.approx(written["random"]["1"]["mean"], abs=1e-6)
+
+
+def test_epyc_survives_its_export(tmp_path: Path) -> None:
+    model = load_model("epyc")
+    assert export_model(model, tmp_path / "epyc.pt") <= 1e-6
+    files = sorted((DATASETS / "epyc" / model.platforms[0] / "test").iterdir())[:2]
+    x = load_measured(files, model.layout).features()
+    exported = load_model(tmp_path / "epyc.pt")
+    np.testing.assert_allclose(exported.score_all(x), model.score_all(x), rtol=1e-6, atol=1e-6)

@@ -1,0 +1,218 @@
+"""A whole network tuned in TVM's loop, really compiled and timed, but small."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scorers import LinearScorer
+from tlp_tvm.ansor.locate import load_tvm
+from tlp_tvm.ansor.measure import MeasureSettings
+from tlp_tvm.ansor.records import read_records
+from tlp_tvm.ansor.search import measures_per_round
+from tlp_tvm.ansor.tune_observer import TuneObserver
+from tlp_tvm.ansor.tune_settings import TuneResult, TuneSettings
+from tlp_tvm.ansor.tuning import tune_network
+from tlp_tvm.errors import ModelFileError, NetworkError, TuningError
+
+NETWORK, TASKS, TRIALS = "mlp", 4, 8
+TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
+
+
+def settings(out: Path, **changes: Any) -> TuneSettings:
+    values = {"model": LinearScorer(), "target": TARGET, "trials": TRIALS, "population": 64, "turns": 3}
+    measure = MeasureSettings(repeat=1, min_repeat_ms=1, threads=0)
+    return TuneSettings(**{"network": NETWORK, "out": out, "measure": measure, **values, **changes})
+
+
+class Told(TuneObserver):
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self.plan: tuple[int, ...] = ()
+        self.rounds: list[str] = []
+        self.programs: list[tuple[int, float]] = []
+
+    def step(self, name: str) -> None:
+        self.steps.append(name)
+
+    def planned(self, tasks: int, trials: int, reused: int) -> None:
+        self.plan = (tasks, trials, reused)
+
+    def round(self, task: str) -> None:
+        self.rounds.append(task)
+
+    def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
+        self.programs.append((trials, estimate))
+
+
+@pytest.fixture(scope="module")
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory, told: Told) -> TuneResult:
+    return tune_network(settings(tmp_path_factory.mktemp("runs") / "mlp"), told)
+
+
+def refused(changed: TuneSettings, kind: type[Exception] = TuningError) -> str:
+    with pytest.raises(kind) as error:
+        tune_network(changed)
+    return str(error.value)
+
+
+def test_every_task_is_searched_and_every_program_is_in_tvms_log(result: TuneResult, told: Told) -> None:
+    records = list(load_tvm().auto_scheduler.RecordReader(str(result.log)))
+    assert result.trials == len(records) == TRIALS
+    assert result.reused == 0
+    assert len(result.tasks) == TASKS
+    assert {str(inputs.task.workload_key) for inputs, _ in records} == {t.workload_key for t in result.tasks}
+    assert sum(task.trials for task in result.tasks) == TRIALS
+    assert result.failures == {}
+    assert {int(inputs.task.hardware_params.num_cores) for inputs, _ in records} == {2}
+    best = {t.workload_key: t.best for t in result.tasks}
+    for key, latency in best.items():
+        costs = [r.costs[0].value for i, r in records if i.task.workload_key == key]
+        assert latency == pytest.approx(min(costs))
+    assert result.estimate == pytest.approx(sum(t.best * t.weight for t in result.tasks))
+
+
+def test_the_observer_is_told(result: TuneResult, told: Told) -> None:
+    assert told.steps[0] == "splitting the network into tasks"
+    assert told.steps[-1] == "timing the network, untuned and tuned in turns"
+    assert told.plan == (TASKS, TRIALS, 0)
+    assert len(told.rounds) == TRIALS
+    assert [trials for trials, _ in told.programs] == list(range(1, TRIALS + 1))
+    assert told.programs[-1][1] == pytest.approx(result.estimate)
+
+
+def test_the_model_scores_with_the_head_of_the_target(result: TuneResult, tmp_path: Path) -> None:
+    assert result.model == "linear"
+    assert result.platform == "avx2"
+
+
+def test_the_network_is_timed_before_and_after_and_computes_the_same(result: TuneResult) -> None:
+    ended = result.end_to_end
+    assert len(ended.untuned) == len(ended.tuned) == 3
+    assert ended.untuned_latency == np.median(ended.untuned) > 0
+    assert ended.speedup == ended.untuned_latency / ended.tuned_latency
+    assert ended.difference < 1e-4
+
+
+def test_the_run_is_written_down(result: TuneResult) -> None:
+    report = json.loads(result.report.read_text())
+    assert report["format"] == "tlp-tvm-run"
+    assert report["network"] == NETWORK
+    assert report["seed"] == 0
+    assert {"tlp_tvm", "tvm", "python"} <= report["versions"].keys()
+    assert len(report["tasks"]) == TASKS
+    assert report["end_to_end"]["speedup"] == result.end_to_end.speedup
+    assert result.curve.read_bytes().startswith(b"\x89PNG")
+    names = sorted(path.name for path in result.log.parent.iterdir())
+    assert names == ["curve.png", "log.json", "run.json", "tvm.log"]
+
+
+def test_the_same_command_goes_on_and_measures_nothing_twice(result: TuneResult) -> None:
+    before = result.log.read_text()
+    told = Told()
+
+    more = tune_network(settings(result.log.parent, trials=TRIALS + 3, measures_per_round=2), told)
+
+    assert told.plan == (TASKS, TRIALS + 3, TRIALS)
+    assert [trials for trials, _ in told.programs] == [TRIALS + 1, TRIALS + 2, TRIALS + 3]
+    assert (more.reused, more.trials) == (TRIALS, TRIALS + 3)
+    assert more.log.read_text().startswith(before)
+    batch = read_records(more.log)
+    programs = set(zip(batch.task_ids.tolist(), batch.sequence_hashes.tolist(), strict=True))
+    assert len(programs) == TRIALS + 3
+    assert more.estimate <= result.estimate
+
+
+def test_an_interrupt_keeps_the_log_and_says_how_to_go_on(tmp_path: Path) -> None:
+    class Impatient(TuneObserver):
+        def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
+            if trials == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(TuningError) as error:
+        tune_network(settings(tmp_path, measures_per_round=2), Impatient())
+
+    log = tmp_path / "log.json"
+    words = str(error.value).split(" programs; ")
+    assert words[1] == f"{log} holds them, and the same command goes on from there"
+    assert words[0] == f"stopped after 3 of {TRIALS}"
+    assert len(log.read_text().splitlines()) == 3
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_model_that_fails_is_named(tmp_path: Path) -> None:
+    message = refused(settings(tmp_path, model=LinearScorer(spoil=float("nan"))), ModelFileError)
+    assert message.startswith("model linear: expected finite scores, found 1 of ")
+    assert (tmp_path / "log.json").read_text() == ""
+
+
+def test_a_network_of_which_nothing_runs_says_why(tmp_path: Path) -> None:
+    hopeless = MeasureSettings(repeat=1, min_repeat_ms=1, build_timeout_s=0, threads=0)
+    message = refused(settings(tmp_path, measure=hopeless, trials=TASKS))
+    assert message == (
+        f"{tmp_path}/log.json: expected programs that run, found none; "
+        "most often a program compiles too long: over 0 s"
+    )
+    assert len((tmp_path / "log.json").read_text().splitlines()) == TASKS
+
+
+def test_too_few_trials_are_refused(tmp_path: Path) -> None:
+    assert refused(settings(tmp_path, trials=TASKS - 1)) == (
+        "--trials 3: expected at least one program for each of the 4 tasks of mlp; "
+        "choose --trials 4 or more, better 64"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target": "llvm -nothing=1"}, '--target "llvm -nothing=1": expected a TVM target such as "llvm '),
+        ({"target": "llvm -mcpu=z80"}, '--target "llvm -mcpu=z80": expected a -mcpu that LLVM '),
+        ({"target": "nothing"}, '--target "nothing": expected a TVM target such as "llvm '),
+        (
+            {"target": "cuda"},
+            '--target "cuda": expected a device of this machine to measure on, found no cuda',
+        ),
+        ({"network": "net.onnx"}, "net.onnx: expected the name of a built-in network, found a file; "),
+        ({"platform": "m1"}, 'model linear: expected one of its platforms avx512, avx2, found "m1"'),
+    ],
+)
+def test_wrong_usage_is_refused_before_anything_is_written(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    if changes.get("target") == "cuda" and load_tvm().cuda().exist:
+        pytest.skip("this machine has a CUDA device")
+    assert refused(settings(tmp_path / "run", **changes)).startswith(message)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_network_is_refused_with_the_names(tmp_path: Path) -> None:
+    message = refused(settings(tmp_path / "run", network="nonet"), NetworkError)
+    assert message.startswith('expected the name of a network, found "nonet"; choose one of resnet_18, ')
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("trials", "tasks", "expected"), [(8, 4, 1), (100, 5, 10), (10_000, 5, 16), (5, 5, 1)]
+)
+def test_rounds_give_every_task_two(trials: int, tasks: int, expected: int) -> None:
+    assert measures_per_round(trials, tasks) == expected
+
+
+def test_settings_are_a_value(tmp_path: Path) -> None:
+    first = TuneSettings("mlp", tmp_path)
+    assert dataclasses.replace(first, seed=1) != first
