@@ -1,8 +1,8 @@
 """How far do the scores of the shipped recipe move from seed to seed?
 
-Set-up: `tlp-tvm train datasets/epyc` with its defaults, once a seed (weights, order, and the tasks held out to
-choose the epoch), evaluated on the networks held out. Baseline: a random pick on the same tasks. Takeaway: mean,
-lowest and highest top-1 and top-5 per platform.
+Set-up: `tlp-tvm train datasets/epyc` with its defaults, once a seed (weights, order, and the tasks held
+out to choose the epoch), evaluated on the networks held out. Baseline: a random pick on the same tasks.
+Takeaway: mean, lowest and highest top-1 and top-5 per platform.
 
     python benchmarks/seeds.py [--seeds 5]
 """
