@@ -6,7 +6,6 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 NATIVE := CMakeLists.txt $(wildcard cmake/*) $(shell find cpp -type f)
-NATIVE_TESTS := $(shell find tests/cpp -type f)
 CPP_SOURCES := $(shell find cpp tests/cpp -name '*.cc')
 CPP_HEADERS := $(shell find cpp tests/cpp -name '*.h')
 

@@ -109,7 +109,7 @@ def test_the_tail_of_a_long_program_goes_and_is_counted(name: str, write_log: Wr
 
 def test_what_a_layout_lacks_is_counted_and_shifts_nothing(write_log: WriteLog) -> None:
     program = [
-        ["CHR", 4, "shared", [5]],
+        ["CHR", 4, "warp", [5, 6]],
         ["PR", 2, 7, "auto_unroll_max_step$1024"],
         ["CHW", 3, "warp"],
         ["CI", 9],
@@ -126,11 +126,12 @@ def test_what_a_layout_lacks_is_counted_and_shifts_nothing(write_log: WriteLog) 
         (kinds.index("CHW"),),
         (kinds.index("CI"),),
     ]
-    assert fields[:, :3].tolist() == [[4, 1, 5], [2, 7, 0], [3, 0, 0], [9, 0, 0]]
+    assert fields[:, :4].tolist() == [[4, 0, 5, 6], [2, 7, 0, 0], [3, 0, 0, 0], [9, 0, 0, 0]]
     assert batch.report is not None
     assert batch.report.unknown_kinds == {"CHR": 1}
     assert batch.report.unknown_tokens == {
         "PR.pragma_type=auto_unroll_max_step$1024": 1,
+        "CHR.scope_name=warp": 1,
         "CHW.scope_name=warp": 1,
     }
 

@@ -174,6 +174,16 @@ def test_a_log_longer_than_a_block_loses_no_line(record: dict[str, Any], write_l
     assert len(batch.tasks) == 1
 
 
+def test_lines_are_counted_through_blank_and_bad_ones(record: dict[str, Any], write_log: WriteLog) -> None:
+    count = 20_000  # some 12 MB: two blocks of many chunks
+    batch = read_records(write_log([json.dumps(record), "", "{}"] * count), errors="skip")
+    assert batch.line_numbers.tolist() == list(range(1, 3 * count, 3))
+    assert batch.skipped == {"missing field": count}
+    path = write_log([json.dumps(record), ""] * count + ["{}"])
+    with pytest.raises(RecordError, match=rf"log\.json:{2 * count + 1}: "):
+        read_records(path)
+
+
 def test_a_line_longer_than_a_block_is_read(record: dict[str, Any], write_log: WriteLog) -> None:
     long = record | {"x": "x" * (20 << 20)}
     batch = read_records(write_log([record, long, record]))

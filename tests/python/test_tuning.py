@@ -23,7 +23,7 @@ from tlp_tvm.ansor.tune_settings import TuneResult, TuneSettings
 from tlp_tvm.ansor.tuning import tune_network
 from tlp_tvm.errors import ModelFileError, NetworkError, TuningError
 
-NETWORK, TASKS, TRIALS = "mlp", 4, 8
+NETWORK, TASKS, TRIALS, MORE = "mlp", 4, 8, 5
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 
 
@@ -120,19 +120,30 @@ def test_the_run_is_written_down(result: TuneResult) -> None:
     assert names == ["curve.png", "log.json", "run.json", "tvm.log"]
 
 
-def test_the_same_command_goes_on_and_measures_nothing_twice(result: TuneResult) -> None:
+def test_the_same_command_goes_on_and_measures_nothing_twice(
+    result: TuneResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = result.log.read_text()
     told = Told()
+    preloaded: list[str] = []
+    preload = load_tvm().auto_scheduler.PreloadMeasuredStates
 
-    more = tune_network(settings(result.log.parent, trials=TRIALS + 3, measures_per_round=2), told)
+    def spy(name: str) -> Any:
+        preloaded.append(name)
+        return preload(name)
 
-    assert told.plan == (TASKS, TRIALS + 3, TRIALS)
-    assert [trials for trials, _ in told.programs] == [TRIALS + 1, TRIALS + 2, TRIALS + 3]
-    assert (more.reused, more.trials) == (TRIALS, TRIALS + 3)
+    monkeypatch.setattr(load_tvm().auto_scheduler, "PreloadMeasuredStates", spy)
+
+    more = tune_network(settings(result.log.parent, trials=TRIALS + MORE, measures_per_round=2), told)
+
+    assert told.plan == (TASKS, TRIALS + MORE, TRIALS)
+    assert [trials for trials, _ in told.programs] == list(range(TRIALS + 1, TRIALS + MORE + 1))
+    assert (more.reused, more.trials) == (TRIALS, TRIALS + MORE)
+    assert preloaded == [str(result.log)]
     assert more.log.read_text().startswith(before)
     batch = read_records(more.log)
     programs = set(zip(batch.task_ids.tolist(), batch.sequence_hashes.tolist(), strict=True))
-    assert len(programs) == TRIALS + 3
+    assert len(programs) == TRIALS + MORE
     assert more.estimate <= result.estimate
 
 
