@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reference import published
 from tlp_tvm import FeatureLayout, extract_records, extract_states, load_tvm, steps_of
 from tlp_tvm.ansor.sampling import sample_states, written_steps
 from tlp_tvm.ansor.tasks import OPERATORS, operator_task
@@ -68,3 +69,14 @@ def test_the_sampled_programs_have_all_that_ansors_own_rules_make() -> None:
 
     # SA is in Ansor's vocabulary, but none of its sketch rules writes it; the self-check covers it.
     assert kinds == {"AN", "FU", "PR", "RE", "SP", "FSP", "FFSP", "CA", "CI", "CR", "CHR", "CHW", "RF"}
+
+
+@pytest.mark.parametrize("operator", ["conv2d", "dense", "batch_matmul"])
+@pytest.mark.parametrize("shape", [published.GPU.cropped, published.GPU.full])
+def test_paper_gpu_equals_the_published_extraction_on_sampled_states(
+    operator: str, shape: tuple[int, int]
+) -> None:
+    task, states = sampled(operator, CUDA)
+    layout = FeatureLayout.preset("paper-gpu").with_shape(length=shape[0], width=shape[1])
+    expected = [published.embed(published.GPU, written_steps(task, state), shape) for state in states]
+    np.testing.assert_array_equal(extract_states(states, layout), np.stack(expected))
