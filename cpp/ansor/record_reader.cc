@@ -52,8 +52,8 @@ constexpr std::array<KindPlace, 32> kKindPlaces = [] {
 }();
 
 constexpr bool EveryKindHasItsPlace() {
-  for (std::uint32_t kind = 0; kind < kStepKindCount; ++kind) {
-    const std::uint32_t code = Code(kStepKinds[kind].name);
+  for (const KindSpec& spec : kStepKinds) {
+    const std::uint32_t code = Code(spec.name);
     if (kKindPlaces[PlaceOf(code)].code != code) return false;
   }
   return true;
