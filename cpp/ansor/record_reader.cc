@@ -1,11 +1,11 @@
 #include "ansor/record_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <limits>
 #include <utility>
 
+#include "ansor/step_names.h"
 #include "ansor/steps.h"
 #include "core/error.h"
 #include "core/json_cursor.h"
@@ -26,57 +26,6 @@ constexpr std::size_t kMaxCosts = 1 << 20;
 
 constexpr std::int64_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
 constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
-
-/*! \brief The up to four characters of a step's name as one number, to compare at once. */
-constexpr std::uint32_t Code(std::string_view name) {
-  std::uint32_t code = 0;
-  for (char c : name) code = code << 8 | static_cast<unsigned char>(c);
-  return code;
-}
-
-/*! \brief Step kinds by code: a table of 32 places in which no two kinds meet. */
-constexpr std::size_t PlaceOf(std::uint32_t code) { return (code * 0x129d15d7u) >> 27; }
-
-struct KindPlace {
-  std::uint32_t code = 0;
-  std::uint32_t kind = 0;
-};
-
-constexpr std::array<KindPlace, 32> kKindPlaces = [] {
-  std::array<KindPlace, 32> places{};
-  for (std::uint32_t kind = 0; kind < kStepKindCount; ++kind) {
-    const std::uint32_t code = Code(kStepKinds[kind].name);
-    places[PlaceOf(code)] = {code, kind};
-  }
-  return places;
-}();
-
-constexpr bool EveryKindHasItsPlace() {
-  for (const KindSpec& spec : kStepKinds) {
-    const std::uint32_t code = Code(spec.name);
-    if (kKindPlaces[PlaceOf(code)].code != code) return false;
-  }
-  return true;
-}
-static_assert(EveryKindHasItsPlace(), "two kinds meet: choose another multiplier");
-
-/*! \brief Names of the fields for messages, "split lengths" style: built once. */
-struct FieldNames {
-  std::array<std::vector<std::string>, kStepKindCount> names;
-  FieldNames() {
-    for (std::size_t kind = 0; kind < kStepKindCount; ++kind) {
-      for (std::size_t f = 0; f < kStepKinds[kind].field_count; ++f) {
-        names[kind].emplace_back(std::string(kStepKinds[kind].name) + " " +
-                                 std::string(kStepKinds[kind].fields[f].name));
-      }
-    }
-  }
-};
-
-const char* FieldName(std::size_t kind, std::size_t field) {
-  static const FieldNames table;
-  return table.names[kind][field].c_str();
-}
 
 /*! \brief Reads the records of one chunk, one after the other. */
 class ChunkReader {
@@ -106,8 +55,6 @@ class ChunkReader {
   std::string Place() const {
     return place_.in_steps ? "step " + std::to_string(place_.step) + ": " : "";
   }
-
-  RecordRow& row() { return row_; }
 
  private:
   void ReadRecord(JsonCursor* cursor) {
@@ -225,14 +172,7 @@ class ChunkReader {
     cursor->SkipSpace();
     const char* const begin = cursor->at();
     const std::string_view name = cursor->String("the step's kind", &scratch_);
-    if (!name.empty() && name.size() <= 4) {
-      const std::uint32_t code = Code(name);
-      const KindPlace& place = kKindPlaces[PlaceOf(code)];
-      // The size too: "\0CI" has the code of "CI".
-      if (place.code == code && kStepKinds[place.kind].name.size() == name.size()) {
-        return place.kind;
-      }
-    }
+    if (const int kind = FindStepKind(name); kind >= 0) return static_cast<std::size_t>(kind);
     cursor->MoveTo(begin);
     cursor->Fail(reason::kUnknownKind, "one of the 14 step kinds of Ansor (AN to RF)");
   }
@@ -244,7 +184,7 @@ class ChunkReader {
     SequenceBatch& out = batch_->sequences;
     out.Begin(static_cast<std::uint32_t>(kind));
     for (std::size_t f = 0; f < spec.field_count; ++f) {
-      const char* const what = FieldName(kind, f);
+      const char* const what = StepFieldName(kind, f);
       cursor->NextField(what);
       switch (spec.fields[f].type) {
         case FieldType::kInt32:
