@@ -13,6 +13,7 @@ from typing import Any
 
 from tlp_tvm import _core
 from tlp_tvm.errors import LayoutError
+from tlp_tvm.files import write_whole
 
 PRESETS = {"ansor": "tlp_tvm.ansor", "paper-cpu": "tlp_tvm.ansor", "paper-gpu": "tlp_tvm.ansor"}
 """Name of each preset -> the package of the framework that has it, in its folder `layouts`."""
@@ -88,10 +89,7 @@ class FeatureLayout:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the layout as JSON, to a new name first."""
-        target = Path(path)
-        fresh = target.with_name(f".{target.name}.{os.getpid()}")
-        fresh.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
-        fresh.replace(target)
+        write_whole(path, json.dumps(self.to_dict(), indent=1) + "\n")
 
     def to_dict(self) -> dict[str, Any]:
         """The dictionary form, a fresh copy."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from tlp_tvm.ansor.history import History
+from tlp_tvm.files import fresh_file
 
 
 def draw_curve(history: History, weights: Sequence[int], title: str, path: Path) -> None:
@@ -41,7 +41,6 @@ def draw_curve(history: History, weights: Sequence[int], title: str, path: Path)
     axes.set_ylabel("sum of the tasks' best, weighted (ms)")
     axes.set_title(title)
     axes.grid(alpha=0.3)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
     FigureCanvasAgg(figure)  # no backend of the user's is touched
-    figure.savefig(fresh, format="png")
-    fresh.replace(path)
+    with fresh_file(path) as fresh:
+        figure.savefig(fresh, format="png")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.records import read_records
+from tlp_tvm.files import write_whole
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,7 @@ def mend_log(log: Path) -> int:
     else:  # the last line lacks only its newline
         kept = text + b"\n"
     if kept != text:
-        fresh = log.with_name(f".{log.name}.{os.getpid()}")
-        fresh.write_bytes(kept)
-        fresh.replace(log)
+        write_whole(log, kept)
     return max(0, len(text) - len(kept))
 
 

@@ -6,7 +6,6 @@ import functools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm import _core
 from tlp_tvm.ansor.record_files import blocks_of, record_files
+from tlp_tvm.files import fresh_file
 
 if TYPE_CHECKING:
     from tlp_tvm.features import Embedding, EncodingReport
@@ -161,18 +161,12 @@ def write_records(path: str | os.PathLike[str], batches: RecordBatch | Iterator[
     Returns:
         How many were written.
     """
-    target = Path(path)
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
     count = 0
-    try:
-        with fresh.open("w", encoding="utf-8", newline="\n") as file:
-            for batch in [batches] if isinstance(batches, RecordBatch) else batches:
-                for block in batch.blocks:
-                    file.writelines(block.line(i) for i in range(len(block)))
-                    count += len(block)
-        fresh.replace(target)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with fresh_file(path) as fresh, fresh.open("w", encoding="utf-8", newline="\n") as file:
+        for batch in [batches] if isinstance(batches, RecordBatch) else batches:
+            for block in batch.blocks:
+                file.writelines(block.line(i) for i in range(len(block)))
+                count += len(block)
     return count
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.errors import TuningError
+from tlp_tvm.files import write_whole
 
 FORMAT = "tlp-tvm-run"
 FORMAT_VERSION = 1
@@ -77,9 +78,7 @@ class RunFolder:
             content: what to write beside the format.
         """
         text = json.dumps({"format": FORMAT, "format_version": FORMAT_VERSION, **content}, indent=1)
-        fresh = self.report.with_name(f".{self.report.name}.{os.getpid()}")
-        fresh.write_text(text + "\n", encoding="utf-8")
-        fresh.replace(self.report)
+        write_whole(self.report, text + "\n")
 
     def _read(self) -> dict[str, Any]:
         if not self.report.exists():

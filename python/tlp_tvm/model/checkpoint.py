@@ -12,8 +12,8 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from tlp_tvm.errors import ModelFileError
+from tlp_tvm.files import write_whole
 from tlp_tvm.model.config import ModelConfig, read_config
-from tlp_tvm.model.files import write_whole
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP
 

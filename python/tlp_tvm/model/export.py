@@ -20,8 +20,8 @@ from pathlib import Path
 import torch
 
 from tlp_tvm.errors import ModelFileError
+from tlp_tvm.files import write_whole
 from tlp_tvm.model.config import read_config
-from tlp_tvm.model.files import write_whole
 from tlp_tvm.model.scoring import ScoringModel
 
 METADATA = "tlp_tvm.json"

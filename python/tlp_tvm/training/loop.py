@@ -17,7 +17,7 @@ from tlp_tvm.dataset.records import MeasuredDataset
 from tlp_tvm.evaluation.ranking import spearman
 from tlp_tvm.evaluation.report import ranked_tasks
 from tlp_tvm.evaluation.topk import mean_top_k
-from tlp_tvm.model.files import write_whole
+from tlp_tvm.files import write_whole
 from tlp_tvm.model.losses import FUNCTIONS, Loss
 from tlp_tvm.model.scoring import BATCH, pick_device
 from tlp_tvm.model.tlp import TLP, TLPSettings

@@ -12,11 +12,11 @@ from tlp_tvm.dataset.records import MeasuredDataset, load_measured
 from tlp_tvm.dataset.splits import fold_of
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.evaluation.report import MEAN_OVER_TASKS, evaluate
+from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.card import card_text
 from tlp_tvm.model.checkpoint import CONFIG, save_checkpoint
 from tlp_tvm.model.config import ModelConfig, describe
-from tlp_tvm.model.files import write_whole
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.cross_validation import FoldCallback, cross_validate

@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from tlp_tvm.errors import ModelFileError
-from tlp_tvm.model.files import write_whole
+from tlp_tvm.files import write_whole
 
 STATE = "training.safetensors"
 

@@ -1,0 +1,33 @@
+"""Writing whole files or nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def fresh_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write to a new name in the same folder: readers see the old file or the whole new one.
+
+    Args:
+        path: of the file in the end.
+
+    Yields:
+        Where to write. It is renamed to `path` when the block ends, and removed where the block raises.
+    """
+    target = Path(path)
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        yield fresh
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
+    """Replace a file by `data`, text as UTF-8."""
+    with fresh_file(path) as fresh:
+        fresh.write_bytes(data.encode() if isinstance(data, str) else data)
