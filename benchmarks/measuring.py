@@ -31,7 +31,9 @@ def measured(inputs: list[Any], how: MeasureSettings) -> tuple[list[float], floa
     """Least latencies and seconds, through whatever builder and runner TVM has registered."""
     auto_scheduler = load_tvm().auto_scheduler
     builder = auto_scheduler.LocalBuilder(n_parallel=CHILDREN)
-    runner = auto_scheduler.LocalRunner(number=1, repeat=how.repeat, min_repeat_ms=how.min_repeat_ms)
+    runner = auto_scheduler.LocalRunner(
+        number=1, repeat=how.timing.repeat, min_repeat_ms=how.timing.min_repeat_ms
+    )
     began = time.perf_counter()
     latencies = []
     for begin in range(0, len(inputs), BATCH):

@@ -17,6 +17,10 @@ class AbiMismatchError(TlpTvmError, RuntimeError):
     """The object layout of the loaded TVM is not the one that the native reader knows."""
 
 
+class CollectionError(TlpTvmError, RuntimeError):
+    """A collection of measured programs that cannot start or go on."""
+
+
 class ModelFileError(TlpTvmError, ValueError):
     """A checkpoint or exported model that is damaged, of another version, or made for another layout."""
 
@@ -35,6 +39,7 @@ class TuningError(TlpTvmError, RuntimeError):
 
 __all__ = [
     "AbiMismatchError",
+    "CollectionError",
     "DatasetError",
     "LayoutError",
     "ModelFileError",

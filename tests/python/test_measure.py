@@ -17,12 +17,12 @@ import pytest
 from tlp_tvm.ansor import measure, measure_worker
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.measure import MeasureSettings, MeasuringPool, reason_of
-from tlp_tvm.ansor.measure_worker import Outcome
+from tlp_tvm.ansor.measure_worker import Outcome, Timing
 from tlp_tvm.ansor.sampling import sample_states
 from tlp_tvm.ansor.tasks import operator_task
 
 TARGET = "llvm -num-cores=1"
-QUICK = MeasureSettings(children=1, repeat=2, min_repeat_ms=1)
+QUICK = MeasureSettings(children=1, timing=Timing(repeat=2, min_repeat_ms=1))
 DEADLINE_S = 60
 
 
@@ -53,7 +53,7 @@ def test_programs_are_timed_by_children_that_stay(pool: MeasuringPool) -> None:
     assert [outcome.error for _, outcome in built] == [0, 0, 0]
     for outcome in outcomes:
         assert outcome.error == 0
-        assert len(outcome.costs) == QUICK.repeat
+        assert len(outcome.costs) == QUICK.timing.repeat
         assert all(0 < cost < 1 for cost in outcome.costs)
     pool.build(programs("softmax"))
     assert child_ids(pool) == ids

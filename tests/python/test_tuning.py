@@ -16,6 +16,7 @@ import pytest
 from scorers import LinearScorer
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.measure import MeasureSettings
+from tlp_tvm.ansor.measure_worker import Timing
 from tlp_tvm.ansor.records import read_records
 from tlp_tvm.ansor.search import measures_per_round
 from tlp_tvm.ansor.tune_observer import TuneObserver
@@ -29,7 +30,7 @@ TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 
 def settings(out: Path, **changes: Any) -> TuneSettings:
     values = {"model": LinearScorer(), "target": TARGET, "trials": TRIALS, "population": 64, "turns": 3}
-    measure = MeasureSettings(repeat=1, min_repeat_ms=1, threads=0)
+    measure = MeasureSettings(timing=Timing(repeat=1, min_repeat_ms=1), threads=0)
     return TuneSettings(**{"network": NETWORK, "out": out, "measure": measure, **values, **changes})
 
 
@@ -172,7 +173,7 @@ def test_a_model_that_fails_is_named(tmp_path: Path) -> None:
 
 
 def test_a_network_of_which_nothing_runs_says_why(tmp_path: Path) -> None:
-    hopeless = MeasureSettings(repeat=1, min_repeat_ms=1, build_timeout_s=0, threads=0)
+    hopeless = MeasureSettings(timing=Timing(repeat=1, min_repeat_ms=1), build_timeout_s=0, threads=0)
     message = refused(settings(tmp_path, measure=hopeless, trials=TASKS))
     assert message == (
         f"{tmp_path}/log.json: expected programs that run, found none; "

@@ -14,13 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import IO, Any
 
 from tlp_tvm.ansor import measure_worker
 from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.measure_worker import Outcome
+from tlp_tvm.ansor.measure_worker import Outcome, Timing
 
 BUILD_TIMEOUT, RUN_TIMEOUT = 6, 7
 REASONS = {
@@ -45,16 +45,14 @@ class MeasureSettings:
     Attributes:
         children: that compile side by side.
         threads: of a measured program.
-        repeat: timings of a program, after one run that is not timed.
-        min_repeat_ms: each timing repeats the program until this much time has passed.
+        timing: how often and how long a program runs.
         build_timeout_s: for one program.
         run_timeout_s: for one program, all timings together.
     """
 
     children: int = 2
     threads: int = 1
-    repeat: int = 3
-    min_repeat_ms: int = 20
+    timing: Timing = field(default_factory=Timing)
     build_timeout_s: int = 20
     run_timeout_s: int = 10
 
@@ -175,8 +173,9 @@ class MeasuringPool:
 
     def _time(self, child: Any, number: int, measure_input: Any) -> Outcome | None:
         inputs = _inputs_that_matter(measure_input.task)
-        how = (self.settings.repeat, self.settings.min_repeat_ms)
-        return _ask(child, RUN_TIMEOUT, self.settings.run_timeout_s, measure_worker.run, number, inputs, *how)
+        settings = self.settings
+        arguments = (number, inputs, settings.timing)
+        return _ask(child, RUN_TIMEOUT, settings.run_timeout_s, measure_worker.run, *arguments)
 
     def _build_for_tvm(self, inputs: Any, *_settings: Any) -> list[Any]:
         results = load_tvm().auto_scheduler.measure.BuildResult

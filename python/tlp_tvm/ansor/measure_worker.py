@@ -6,18 +6,46 @@ the child that compiled it, so nothing is linked, written to disk or loaded agai
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import signal
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 NO_ERROR, INSTANTIATION, COMPILE, RUNTIME = 0, 1, 2, 4
 """TVM's `MeasureErrorNo`."""
 
 _ORPHAN_POLL_S = 0.5
+
+_NO_CSE = {"tir.disable_cse_tir": True}
+"""TVM's elimination of common subexpressions takes half of the time to compile and more, and LLVM does the
+same again: programs are as fast without (`benchmarks/measuring.py` compares)."""
+
+_KEPT_BYTES = 1 << 30
+"""Of arrays that wait for the next program of the same shapes; filling new ones takes longer than timing."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How a compiled program is timed.
+
+    Attributes:
+        repeat: timings, after a run that is not timed.
+        min_repeat_ms: each timing repeats the program until this much time has passed.
+        once_above_ms: a program that takes longer than this is timed for one run alone.
+        realtime: whether nothing else runs on a core that times (needs the right to a real-time priority).
+    """
+
+    repeat: int = 3
+    min_repeat_ms: int = 20
+    once_above_ms: float = 150.0
+    realtime: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,6 +73,7 @@ class _Program:
 
 
 _programs: dict[int, _Program] = {}
+_arrays: dict[tuple[Any, ...], Any] = {}
 
 
 def start(parent: int, threads: int) -> None:
@@ -57,6 +86,8 @@ def start(parent: int, threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     os.environ["TVM_NUM_THREADS"] = str(threads)  # read when the first parallel loop runs
+    with contextlib.suppress(OSError):  # where memory runs out, a child shall go first
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def build(number: int, serialized: Any) -> Outcome:
@@ -71,14 +102,13 @@ def build(number: int, serialized: Any) -> Outcome:
     return Outcome((), error, message, time.time() - began)
 
 
-def run(number: int, inputs: dict[str, Any], repeat: int, min_repeat_ms: int) -> Outcome | None:
+def run(number: int, inputs: dict[str, Any], timing: Timing) -> Outcome | None:
     """Time a program and forget it.
 
     Args:
         number: as given to `build`.
         inputs: arrays by placeholder name, for inputs that may not be random.
-        repeat: timings, after one run that is not timed.
-        min_repeat_ms: each timing repeats the program until this much time has passed.
+        timing: how.
 
     Returns:
         None if this child does not have the program, as it replaces the one that had.
@@ -88,7 +118,9 @@ def run(number: int, inputs: dict[str, Any], repeat: int, min_repeat_ms: int) ->
     if program is None:
         return None
     try:
-        costs = _time(program, inputs, repeat, min_repeat_ms)
+        arrays = _arrays_of(program, inputs)
+        with _undisturbed() if timing.realtime else contextlib.nullcontext():
+            costs = _time(program, arrays, timing)
     except Exception:  # noqa: BLE001 - whatever a generated program does costs that program only
         return Outcome((), RUNTIME, _last_line(), time.time() - began)
     return Outcome(costs, NO_ERROR, "", time.time() - began)
@@ -108,7 +140,7 @@ def _build(number: int, serialized: Any) -> tuple[int, str]:
     except Exception:  # noqa: BLE001
         return INSTANTIATION, _last_line()
     try:
-        with tvm.transform.PassContext():
+        with tvm.transform.PassContext(config=_pass_config()):
             module = tvm.build(schedule, tensors, target=tvm.target.Target(target, host))
             _ = module[module.entry_name]  # LLVM compiles at the first look
     except Exception:  # noqa: BLE001
@@ -117,23 +149,81 @@ def _build(number: int, serialized: Any) -> tuple[int, str]:
     return NO_ERROR, ""
 
 
-def _time(program: _Program, inputs: dict[str, Any], repeat: int, min_repeat_ms: int) -> tuple[float, ...]:
+@functools.cache
+def _pass_config() -> dict[str, Any]:
+    """What of `_NO_CSE` this TVM knows; old ones have no such pass."""
+    import tvm
+
+    known = tvm.transform.PassContext.list_configs()
+    return {name: value for name, value in _NO_CSE.items() if name in known}
+
+
+def _arrays_of(program: _Program, inputs: dict[str, Any]) -> list[Any]:
+    """Arguments of a program: random, kept for the next program with the same shapes."""
     import tvm
 
     fill = tvm.get_global_func("tvm.contrib.random.random_fill")
+    if sum(_bytes_of(*key[:2]) for key in _arrays) > _KEPT_BYTES:
+        _arrays.clear()
     arrays = []
-    for tensor in program.tensors:
+    for i, tensor in enumerate(program.tensors):
         if tensor.op.name in inputs:
             arrays.append(tvm.nd.array(inputs[tensor.op.name], program.device))
             continue
-        shape = tvm.auto_scheduler.utils.get_const_tuple(tensor.shape)
-        arrays.append(tvm.nd.empty(shape, tensor.dtype, program.device))
-        fill(arrays[-1])
+        key = (tvm.auto_scheduler.utils.get_const_tuple(tensor.shape), str(tensor.dtype), i)
+        if key not in _arrays:
+            _arrays[key] = tvm.nd.empty(*key[:2], program.device)
+            fill(_arrays[key])
+        arrays.append(_arrays[key])
     program.device.sync()
+    return arrays
+
+
+def _bytes_of(shape: tuple[int, ...], dtype: str) -> int:
+    import numpy as np
+
+    return int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+
+
+def _time(program: _Program, arrays: list[Any], timing: Timing) -> tuple[float, ...]:
+    entry = program.module[program.module.entry_name]
+    for _ in range(2):  # only the second counts
+        began = time.perf_counter()
+        entry(*arrays)
+        program.device.sync()
+        once = time.perf_counter() - began
+        if once * 1e3 <= timing.once_above_ms:
+            break
+    else:
+        return (once,)
     timer = program.module.time_evaluator(
-        program.module.entry_name, program.device, number=1, repeat=repeat, min_repeat_ms=min_repeat_ms
+        program.module.entry_name,
+        program.device,
+        number=1,
+        repeat=timing.repeat,
+        min_repeat_ms=timing.min_repeat_ms,
     )
     return tuple(float(cost) for cost in timer(*arrays).results)
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A real-time priority, which threads that start inside inherit."""
+    before = os.sched_getscheduler(0)
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, before, os.sched_param(0))
+
+
+def realtime_allowed() -> bool:
+    """Whether this process may ask for the priority that `Timing.realtime` is about."""
+    try:
+        with _undisturbed():
+            return True
+    except PermissionError:
+        return False
 
 
 def _last_line() -> str:

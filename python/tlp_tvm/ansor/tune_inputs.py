@@ -27,11 +27,33 @@ def network_and_target(network: str, target_text: str) -> tuple[Any, dict[str, A
         Relay module, parameters by name, TVM target.
 
     Raises:
-        TuningError: no such target, none of this machine, a CPU unknown to LLVM, or a network in a file.
+        TuningError: as `target_of`, or a network in a file.
         NetworkError: no such network.
     """
+    target = target_of(target_text)
+    if network.endswith(MODEL_FILES):
+        raise TuningError(
+            f"{network}: expected the name of a built-in network, found a file; networks from files "
+            "are not read yet: choose a name such as resnet_18-224"
+        )
+    module, parameters, _ = load_network(network)
+    return module, parameters, target
+
+
+def target_of(text: str) -> Any:
+    """A target of this machine to measure on.
+
+    Args:
+        text: TVM target; empty for this machine's CPU.
+
+    Returns:
+        TVM target.
+
+    Raises:
+        TuningError: no such target, none of this machine, or a CPU unknown to LLVM.
+    """
     tvm = load_tvm()
-    text = target_text or this_cpu().target
+    text = text or this_cpu().target
     try:
         target = tvm.target.Target(text)
     except (tvm.TVMError, ValueError) as error:
@@ -44,13 +66,7 @@ def network_and_target(network: str, target_text: str) -> tuple[Any, dict[str, A
         raise TuningError(
             f'--target "{text}": expected a device of this machine to measure on, found no {target.kind.name}'
         )
-    if network.endswith(MODEL_FILES):
-        raise TuningError(
-            f"{network}: expected the name of a built-in network, found a file; networks from files "
-            "are not read yet: choose a name such as resnet_18-224"
-        )
-    module, parameters, _ = load_network(network)
-    return module, parameters, target
+    return target
 
 
 def _check_mcpu(tvm: Any, text: str, target: Any) -> None:

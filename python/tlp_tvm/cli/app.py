@@ -8,10 +8,10 @@ import typer
 
 from tlp_tvm.cli.common import one_sentence_errors
 
-COMMANDS = ("doctor", "train", "evaluate", "export", "tune")
+COMMANDS = ("doctor", "collect", "train", "evaluate", "export", "tune")
 """Modules of this package that each define a function of the same name."""
 
-GROUPS = ("bench",)
+GROUPS = ("bench", "dataset")
 """Modules of this package that each define a `typer.Typer` named `app` with subcommands."""
 
 app = typer.Typer(

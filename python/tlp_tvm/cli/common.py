@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
-from typing import Annotated, Any, ParamSpec, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO, TypeVar
 
 import typer
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,3 +44,41 @@ def one_sentence_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(1) from error
 
     return wrapped
+
+
+def measuring_progress(stream: TextIO) -> Progress:
+    """A line that counts measured programs, with a field `note` for the rest.
+
+    Args:
+        stream: where to draw; standard error itself is TVM's while programs are measured.
+    """
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=Console(file=stream),
+        redirect_stderr=False,
+        transient=True,
+        speed_estimate_period=120,
+    )
+
+
+def failure_notes(failures: Mapping[str, int]) -> list[str]:
+    """Why programs failed, as "3 runs too long"; without what each one's own message adds."""
+    kinds: dict[str, int] = {}
+    for reason, count in failures.items():
+        kind = reason.split(":")[0]
+        kinds[kind] = kinds.get(kind, 0) + count
+    return [f"{count} {kind}" for kind, count in kinds.items()]

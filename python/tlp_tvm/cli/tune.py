@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, print_json
+from tlp_tvm.cli.common import JsonOption, console, failure_notes, measuring_progress, print_json
 
 ROUNDING = 1e-4
 """Relative difference of outputs that another order of additions explains."""
@@ -61,36 +61,12 @@ def tune(
         hide_messages=True,
     )
     # A descriptor of its own for the progress: standard error itself is TVM's during the search.
-    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, _progress(stream) as progress:
+    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
         result = tune_network(settings, _observer(progress))
     if as_json:
         print_json(result.to_dict())
     else:
         _print(result)
-
-
-def _progress(stream: TextIO) -> Progress:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=Console(file=stream),
-        redirect_stderr=False,
-        transient=True,
-    )
 
 
 def _observer(progress: Progress) -> Any:
@@ -121,12 +97,7 @@ def _observer(progress: Progress) -> Any:
 
         def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
             notes = [] if estimate == float("inf") else [f"estimate {estimate * 1e3:.3g} ms"]
-            kinds: dict[str, int] = {}
-            for reason, count in failures.items():
-                kind = reason.split(":")[0]
-                kinds[kind] = kinds.get(kind, 0) + count
-            notes += [f"{count} {kind}" for kind, count in kinds.items()]
-            progress.update(self.line, completed=trials, note=", ".join(notes))
+            progress.update(self.line, completed=trials, note=", ".join(notes + failure_notes(failures)))
 
     return Shown()
 

@@ -1,0 +1,138 @@
+"""`tlp-tvm collect`: measure programs of networks, for a dataset."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tlp_tvm.cli.common import JsonOption, console, failure_notes, measuring_progress, print_json
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from tlp_tvm.collection import CollectResult
+
+_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+
+
+def collect(
+    networks: Annotated[
+        list[str],
+        typer.Argument(metavar="NET...", help="Names of networks, e.g. resnet_18-224 bert_mini-64-b4."),
+    ],
+    out: Annotated[Path, typer.Option(help="Dataset folder; one that exists is gone on with.")],
+    target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
+    platform: Annotated[
+        str, typer.Option(help="Label of the measurements; made out of the target if left out.")
+    ] = "",
+    programs: Annotated[int, typer.Option(min=1, help="Programs of each task, earlier ones included.")] = 64,
+    evolved: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of them found by evolution; the others are random.")
+    ] = 0.5,
+    programs_from: Annotated[
+        Path | None,
+        typer.Option(help="Measure the programs of this dataset folder, or of one platform in it, instead."),
+    ] = None,
+    budget: Annotated[str, typer.Option(help="Stop after this time, e.g. 2h or 1h30m; go on later.")] = "",
+    seed: Annotated[int, typer.Option(help="Of the sampling and the evolution.")] = 0,
+    realtime: Annotated[
+        bool, typer.Option(help="Let nothing else run on a core that times; needs root or CAP_SYS_NICE.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure programs of networks: random ones of every task first, then evolved ones.
+
+    The folder is a dataset for `tlp-tvm train` and `tlp-tvm dataset build`. Each record is on the disk before
+    the next program runs: stop with Ctrl-C, or kill, and the same command goes on. To measure the same
+    programs on another platform, name the first one's folder with --programs-from.
+
+    Example: tlp-tvm collect resnet_18-224 mobilenet-224 --budget 2h --out data/mine
+    """
+    from tlp_tvm.ansor.native_messages import STANDARD_ERROR
+    from tlp_tvm.collection import CollectSettings
+    from tlp_tvm.collection import collect as collect_programs
+
+    settings = CollectSettings(
+        networks=tuple(networks),
+        out=out,
+        target=target,
+        platform=platform,
+        programs=programs,
+        evolved=evolved,
+        programs_from=programs_from,
+        budget_s=seconds_of(budget),
+        seed=seed,
+    )
+    how = settings.measure
+    settings = replace(settings, measure=replace(how, timing=replace(how.timing, realtime=realtime)))
+    # A descriptor of its own for the progress: standard error itself is TVM's while programs are measured.
+    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
+        result = collect_programs(settings, _observer(progress))
+    if as_json:
+        print_json({**asdict(result), "out": str(out)})
+    else:
+        _print(result, out)
+
+
+def seconds_of(budget: str) -> float | None:
+    """A time in words as seconds: "1h30m", "90m", "2d"; None for an empty one.
+
+    Raises:
+        typer.BadParameter: it is no time.
+    """
+    if not budget:
+        return None
+    parts = re.findall(r"(\d+(?:\.\d+)?)([dhms])", budget)
+    if not parts or "".join(number + unit for number, unit in parts) != budget:
+        raise typer.BadParameter(
+            f'expected a time such as 2h, 90m or 1h30m, found "{budget}"', param_hint="--budget"
+        )
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def _observer(progress: Progress) -> Any:
+    from tlp_tvm.collection import CollectObserver
+
+    class Shown(CollectObserver):
+        """One line: the step, or programs measured, a second, tasks done and failures by kind."""
+
+        def __init__(self) -> None:
+            self.line = progress.add_task("starting", total=None, note="")
+            self.tasks = 0
+
+        def step(self, words: str) -> None:
+            progress.reset(self.line, total=None, description=words, note="")
+
+        def planned(self, tasks: int, programs: int, known: int) -> None:
+            self.tasks = tasks
+            if known:
+                progress.console.print(f"the folder has {known:,} of these programs already")
+            progress.reset(self.line, total=programs, completed=known, description="measuring", note="")
+
+        def measured(self, programs: int, tasks_done: int, failures: Mapping[str, int]) -> None:
+            speed = progress.tasks[0].speed
+            notes = [] if not speed else [f"{speed:.1f} programs/s"]
+            notes.append(f"{tasks_done} of {self.tasks} tasks done")
+            progress.update(self.line, completed=programs, note=", ".join(notes + failure_notes(failures)))
+
+    return Shown()
+
+
+def _print(result: CollectResult, out: Path) -> None:
+    seconds = sum(result.seconds.values())
+    console.print(
+        f"{result.measured:,} programs measured on {result.platform} in {seconds:,.0f} s; "
+        f"{out} holds {result.programs:,} of {result.tasks} tasks",
+        highlight=False,
+        soft_wrap=True,
+    )
+    for reason, count in result.failures.items():
+        console.print(f"{count} programs failed: {reason}", highlight=False, soft_wrap=True)
+    if not result.finished:
+        console.print("stopped before the end; the same command goes on", highlight=False)

@@ -1,0 +1,306 @@
+"""`tlp-tvm dataset`: records become shards that open at once, and tell what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tlp_tvm.cli.common import JsonOption, console, one_sentence_errors, print_json, progress_console
+
+if TYPE_CHECKING:
+    from tlp_tvm.dataset.build import Progress
+    from tlp_tvm.dataset.manifest import Manifest
+    from tlp_tvm.dataset.split_rules import SplitRule
+
+app = typer.Typer(
+    help="Build, import, check and describe datasets of measured programs.", no_args_is_help=True
+)
+
+
+class Split(str, Enum):
+    """Which rule puts tasks into train, validation and test."""
+
+    KEEP = "keep"
+    FAMILY = "family"
+    TASK = "task"
+
+
+class Near(str, Enum):
+    """What happens to tasks that are one operator graph at other batch or image sizes."""
+
+    TOGETHER = "together"
+    APART = "apart"
+
+
+Out = Annotated[Path, typer.Option("--out", help="The folder to write.")]
+SplitOption = Annotated[
+    Split | None,
+    typer.Option("--split", help="keep: as the source says; family: by network; task: by task, at random."),
+]
+TestOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--test",
+        help="With --split family: a test network, architecture or family; repeat for more. "
+        "The networks that the project holds out, where none is named.",
+    ),
+]
+TestShareOption = Annotated[
+    float, typer.Option("--test-share", min=0.0, max=0.9, help="With --split task: share of the programs.")
+]
+ValidationOption = Annotated[
+    float, typer.Option("--validation-share", min=0.0, max=0.9, help="Share of the programs to validate on.")
+]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Of the random choice of tasks or families.")]
+NearOption = Annotated[
+    Near | None,
+    typer.Option(
+        "--near-duplicates",
+        help="Whether one operator graph at other batch or image sizes stays on one side; "
+        "together by task, apart by family, unless said.",
+    ),
+]
+ReplaceOption = Annotated[
+    bool, typer.Option("--replace", help="A dataset at --out gives way, once the new one is whole.")
+]
+
+
+@app.callback()
+def dataset() -> None:
+    """Build, import, check and describe datasets of measured programs."""
+
+
+@app.command()
+@one_sentence_errors
+def build(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="SOURCE...", help="Dataset folders, record files, or folders of them."),
+    ],
+    out: Out,
+    platform: Annotated[
+        str | None,
+        typer.Option(help="Name of the platform of plain record files; their target if not given."),
+    ] = None,
+    split: SplitOption = None,
+    test: TestOption = None,
+    test_share: TestShareOption = 0.1,
+    validation_share: ValidationOption = 0.1,
+    seed: SeedOption = 0,
+    near_duplicates: NearOption = None,
+    skip_bad_lines: Annotated[
+        bool, typer.Option("--skip-bad-lines", help="Pass over lines that are no records, and count them.")
+    ] = False,
+    replace: ReplaceOption = False,
+) -> None:
+    """Turn measure records into a dataset that opens at once, whatever its size.
+
+    Each program is kept once, with its latencies on every platform. Nothing is at --out before all of it is
+    written; after an interruption, run the same command again.
+
+    Example: tlp-tvm dataset build datasets/epyc --out datasets/epyc.built --split task
+    """
+    from tlp_tvm.dataset.build import build_dataset
+
+    rule = _rule(split, test, test_share, validation_share, seed, near_duplicates)
+    with _progress() as progress:
+        manifest = build_dataset(
+            list(sources),
+            out,
+            platform=platform,
+            split=rule,
+            errors="skip" if skip_bad_lines else "raise",
+            replace=replace,
+            progress=progress,
+        )
+    _tell(manifest, out)
+
+
+@app.command("import-tenset")
+@one_sentence_errors
+def import_tenset(
+    tree: Annotated[Path, typer.Argument(help="The folder with measure_records/ and network_info/.")],
+    out: Out,
+    trust_pickle: Annotated[
+        bool,
+        typer.Option(
+            "--trust-pickle", help="Read network_info/*.task.pkl, which say which network has which task."
+        ),
+    ] = False,
+    split: SplitOption = None,
+    test: TestOption = None,
+    test_share: TestShareOption = 0.1,
+    validation_share: ValidationOption = 0.1,
+    seed: SeedOption = 0,
+    near_duplicates: NearOption = None,
+    replace: ReplaceOption = False,
+) -> None:
+    """Turn a TenSet or TenSet-TLP tree into a dataset; damaged lines are passed over and counted.
+
+    With --trust-pickle, the split is the published one (test: ResNet-50, MobileNet-V2, ResNeXt-50, BERT-base
+    and BERT-tiny) unless another is named.
+
+    Example: tlp-tvm dataset import-tenset scripts/dataset_cpu --out tenset-cpu --trust-pickle
+    """
+    from tlp_tvm.dataset.build import build_from
+    from tlp_tvm.dataset.tenset import published_split, tenset_source
+
+    source = tenset_source(tree, trust_pickle=trust_pickle)
+    rule = _rule(split, test, test_share, validation_share, seed, near_duplicates)
+    with _progress() as progress:
+        manifest = build_from(
+            [source],
+            out,
+            split=rule or published_split(source),
+            errors="skip",
+            replace=replace,
+            allow_odd_targets=True,
+            progress=progress,
+        )
+    _tell(manifest, out)
+
+
+@app.command()
+@one_sentence_errors
+def stats(
+    dataset: Annotated[Path, typer.Argument(help="What `dataset build` wrote.")],
+    layout: Annotated[
+        list[str] | None,
+        typer.Option(help="A preset layout or a file; repeat for more. paper-cpu and ansor if none."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with plots to this file.")] = None,
+    tasks: Annotated[
+        int, typer.Option(min=0, help="Tasks to print, those with the most programs first.")
+    ] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is in a dataset: programs, collisions, spread, noise, failures, lengths, cuts.
+
+    Example: tlp-tvm dataset stats datasets/epyc.built --html stats.html
+    """
+    from rich.progress import track
+
+    from tlp_tvm.dataset import open_dataset
+    from tlp_tvm.dataset.statistics import DatasetStatistics
+    from tlp_tvm.dataset.statistics_tables import statistics_tables
+    from tlp_tvm.files import write_whole
+    from tlp_tvm.layout import PRESETS, FeatureLayout
+
+    opened = open_dataset(dataset)
+    layouts = [
+        FeatureLayout.preset(name) if name in PRESETS else FeatureLayout.load(name)
+        for name in layout or ("paper-cpu", "ansor")
+    ]
+    statistics = DatasetStatistics(opened, layouts)
+    shards = range(len(opened.manifest.shards))
+    for i in track(shards, "reading", console=progress_console, transient=True):
+        statistics.add_shard(i)
+    told = statistics.to_dict()
+    if html is not None:
+        from tlp_tvm.dataset.statistics_page import statistics_page
+
+        write_whole(html, statistics_page(statistics))
+        progress_console.print(f"wrote {html}", highlight=False)
+    if as_json:
+        print_json(told)
+        return
+    for table in statistics_tables(told, tasks):
+        console.print(table)
+
+
+@app.command()
+@one_sentence_errors
+def verify(dataset: Annotated[Path, typer.Argument(help="What `dataset build` wrote.")]) -> None:
+    """Read every byte of a dataset and compare it with its checksums.
+
+    Example: tlp-tvm dataset verify datasets/epyc.built
+    """
+    from rich.progress import Progress as Bar
+
+    from tlp_tvm.dataset import open_dataset
+
+    opened = open_dataset(dataset)
+    with Bar(console=progress_console, transient=True) as bar:
+        reading = bar.add_task("verifying", total=sum(shard.bytes for shard in opened.manifest.shards))
+        opened.verify(lambda count: bar.advance(reading, count))
+    console.print(f"{dataset}: {len(opened):,} programs, every checksum agrees", highlight=False)
+
+
+def _rule(
+    split: Split | None,
+    test: list[str] | None,
+    test_share: float,
+    validation_share: float,
+    seed: int,
+    near: Near | None,
+) -> SplitRule | None:
+    """The rule that the options name; None where they name none."""
+    from tlp_tvm.dataset.split_rules import FamilySplit, KeepSplits, TaskSplit
+
+    if test and split is not Split.FAMILY:
+        raise typer.BadParameter("goes with --split family only", param_hint="--test")
+    if near is not None and split not in (Split.FAMILY, Split.TASK):
+        raise typer.BadParameter("goes with --split family or task only", param_hint="--near-duplicates")
+    if test_share + validation_share >= 1:
+        raise typer.BadParameter(
+            "together with --validation-share expected below 1", param_hint="--test-share"
+        )
+    if split is Split.FAMILY:
+        return FamilySplit(tuple(test or ()), validation_share, seed, _near(near or Near.APART))
+    if split is Split.TASK:
+        return TaskSplit(test_share, validation_share, seed, _near(near or Near.TOGETHER))
+    return KeepSplits() if split is Split.KEEP else None
+
+
+def _near(near: Near) -> Any:
+    return near.value
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Progress], None]]:
+    """A bar for the two passes of a build."""
+    from rich import progress as rich_progress
+
+    columns = (
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.TextColumn("{task.fields[records]:,} records"),
+        rich_progress.TimeElapsedColumn(),
+        rich_progress.TimeRemainingColumn(),
+    )
+    with rich_progress.Progress(*columns, console=progress_console, transient=True) as bar:
+        shown: dict[str, Any] = {}
+
+        def progress(at: Progress) -> None:
+            if at.step not in shown:
+                shown[at.step] = bar.add_task(at.step, total=at.total, records=0)
+            bar.update(shown[at.step], completed=at.done, total=at.total, records=at.records)
+
+        yield progress
+
+
+def _tell(manifest: Manifest, out: Path) -> None:
+    """What a build wrote."""
+    size = sum(shard.bytes for shard in manifest.shards)
+    console.print(
+        f"{out}: {manifest.programs:,} programs, {manifest.measurements:,} measurements on "
+        f"{len(manifest.platforms)} platforms, {len(manifest.tasks):,} tasks, {size / 1e6:,.1f} MB",
+        highlight=False,
+        soft_wrap=True,
+    )
+    for split in sorted({task.split for task in manifest.tasks}):
+        tasks = [task for task in manifest.tasks if task.split == split]
+        console.print(
+            f"  {split}: {len(tasks):,} tasks, {sum(task.programs for task in tasks):,} programs",
+            highlight=False,
+            soft_wrap=True,
+        )
+    for reason, count in manifest.skipped.items():
+        console.print(f"  passed over: {count:,} lines ({reason})", highlight=False, soft_wrap=True)
+    for note in manifest.notes:
+        console.print(f"  note: {note}", highlight=False, soft_wrap=True)

@@ -1,0 +1,267 @@
+"""Collecting: while one batch of programs compiles the next is chosen; then the batch is timed in quiet."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import platform as machine
+import re
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import tlp_tvm
+from tlp_tvm.ansor.cpu import this_cpu
+from tlp_tvm.ansor.locate import load_tvm, tvm_info
+from tlp_tvm.ansor.measure import FAILED_COST, MeasureSettings, MeasuringPool, reason_of
+from tlp_tvm.ansor.measure_worker import Outcome, realtime_allowed
+from tlp_tvm.ansor.native_messages import native_messages_to
+from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
+from tlp_tvm.ansor.tune_inputs import cores_of, target_of
+from tlp_tvm.collection.folder import CollectionFolder
+from tlp_tvm.collection.observer import CollectObserver
+from tlp_tvm.collection.plan import PlannedTask, plan_tasks
+from tlp_tvm.collection.programs import Program, ProgramSource
+from tlp_tvm.collection.settings import CollectResult, CollectSettings
+from tlp_tvm.dataset.source import find_source
+from tlp_tvm.errors import CollectionError
+
+HOPELESS = 16
+"""Failures in a row, after which no more programs of a task are tried."""
+
+_ROUND = 16
+"""Programs of one task in a batch; all tasks have some before one has many."""
+
+Built = list[tuple[int, Outcome]]
+
+
+def collect(settings: CollectSettings, observer: CollectObserver | None = None) -> CollectResult:
+    """Measure programs of networks, or go on with a collection that was stopped.
+
+    Args:
+        settings: what to collect and how.
+        observer: is told how it goes.
+
+    Returns:
+        What was done; the folder `settings.out` holds the records.
+
+    Raises:
+        CollectionError: it cannot start.
+        NetworkError: no such network.
+        TuningError: no such target.
+        RecordError: records of the folder are damaged.
+        OSError: a record could not be written; the folder holds all earlier ones.
+    """
+    return _Collection(settings, observer or CollectObserver()).run()
+
+
+class _Collection:
+    """One call of `collect`."""
+
+    def __init__(self, settings: CollectSettings, observer: CollectObserver) -> None:
+        self.settings = settings
+        self.observer = observer
+        self.seconds: dict[str, float] = collections.defaultdict(float)
+        self.failures: collections.Counter[str] = collections.Counter()
+        self.measured = 0
+        self.done = 0
+        self.ends = float("inf") if settings.budget_s is None else time.monotonic() + settings.budget_s
+        self.stop = StopOnInterrupt()
+
+    def run(self) -> CollectResult:
+        settings = self.settings
+        target = target_of(settings.target)
+        platform = settings.platform or platform_name(target)
+        how = self._how(target)
+        with CollectionFolder(settings.out, platform) as folder:
+            with self._spent("plan"):
+                tasks = plan_tasks(settings.networks, target, self.observer.step)
+                folder.begin(_description(settings, target, how), tasks)
+                sources = self._sources(tasks, folder)
+            self.known = sum(len(source.known) for source in sources)
+            self.observer.planned(len(tasks), self._wanted(sources), self.known)
+            finished = self._measure(sources, folder, how)
+        return CollectResult(
+            platform=platform,
+            tasks=len(tasks),
+            programs=self.known + self.measured,
+            measured=self.measured,
+            failures=dict(self.failures.most_common()),
+            seconds=dict(self.seconds),
+            finished=finished,
+        )
+
+    def _how(self, target: Any) -> MeasureSettings:
+        how = self.settings.measure
+        if how.timing.realtime and not realtime_allowed():
+            raise CollectionError(
+                "--realtime: expected the right to a real-time priority, found none; run as root or with "
+                "CAP_SYS_NICE, or leave it out"
+            )
+        return dataclasses.replace(how, threads=how.threads or cores_of(target))
+
+    def _sources(self, tasks: Sequence[PlannedTask], folder: CollectionFolder) -> list[ProgramSource]:
+        others = self._programs_from()
+        sources = []
+        for task in tasks:
+            source = ProgramSource(task, self.settings.seed)
+            source.remember(folder.files(task))
+            if others is not None:
+                source.expect(others.get(task.id, []))
+            sources.append(source)
+        return sources
+
+    def _programs_from(self) -> dict[str, list[Path]] | None:
+        """Record files of another platform by the id of their task."""
+        folder = self.settings.programs_from
+        if folder is None:
+            return None
+        files = [Path(file) for group in find_source(folder).groups for file in group.files]
+        by_task: dict[str, list[Path]] = collections.defaultdict(list)
+        for file in files:
+            by_task[file.name.partition(".")[0].rpartition("__")[2]].append(file)
+        return by_task
+
+    def _wanted(self, sources: Sequence[ProgramSource]) -> int:
+        if self.settings.programs_from is None:
+            return sum(max(self.settings.programs, len(source.known)) for source in sources)
+        return sum(len(source.known | {p.hash for p in source.waiting or ()}) for source in sources)
+
+    def _measure(
+        self, sources: Sequence[ProgramSource], folder: CollectionFolder, how: MeasureSettings
+    ) -> bool:
+        with ExitStack() as stack:
+            output = stack.enter_context(folder.log.open("ab"))
+            stack.enter_context(native_messages_to(output))
+            stack.enter_context(self.stop)
+            pool = stack.enter_context(MeasuringPool(how, output, check=self._check))
+            thread = stack.enter_context(ThreadPoolExecutor(1))
+            try:
+                self._measure_batches(sources, folder, pool, thread)
+            except Stopped:
+                return False
+        return True
+
+    def _measure_batches(
+        self,
+        sources: Sequence[ProgramSource],
+        folder: CollectionFolder,
+        pool: MeasuringPool,
+        thread: ThreadPoolExecutor,
+    ) -> None:
+        batch: list[Program] = []
+        building: Future[Built] | None = None
+        while True:
+            coming = self._next_batch(sources)  # while `batch` compiles
+            if building is not None:
+                with self._spent("build"):
+                    built = building.result()
+                with self._spent("run"):
+                    self._time(batch, built, sources, folder, pool)
+            if not coming:
+                coming = self._next_batch(sources)
+            if not coming:
+                return
+            batch = coming
+            building = thread.submit(pool.build, [program.input for program in batch])
+
+    def _next_batch(self, sources: Sequence[ProgramSource]) -> list[Program]:
+        """Programs of the tasks that have the fewest."""
+        batch: list[Program] = []
+        for source in sorted(sources, key=lambda source: len(source.known)):
+            self._check()
+            room = min(self.settings.batch - len(batch), _ROUND, self._lacks(source))
+            if room > 0:
+                random = self.settings.programs * (1 - self.settings.evolved)
+                batch += source.take(room, evolved=len(source.known) >= random)
+            if len(batch) >= self.settings.batch:
+                break
+        return batch
+
+    def _lacks(self, source: ProgramSource) -> int:
+        if source.exhausted or source.failures_in_a_row >= HOPELESS:
+            return 0
+        if source.waiting is not None:
+            return sum(program.hash not in source.known for program in source.waiting)
+        return max(0, self.settings.programs - len(source.known))
+
+    def _time(
+        self,
+        batch: Sequence[Program],
+        built: Built,
+        sources: Sequence[ProgramSource],
+        folder: CollectionFolder,
+        pool: MeasuringPool,
+    ) -> None:
+        results: dict[int, list[tuple[Program, float]]] = collections.defaultdict(list)
+        for program, (number, outcome) in zip(batch, built, strict=True):
+            compiled = outcome.seconds
+            if not outcome.error:
+                outcome = pool.run(number, program.input)  # noqa: PLW2901 - of the same program
+            folder.append(program.of.task, _record(program.input, outcome, compiled))
+            self.measured += 1
+            if reason := reason_of(outcome):
+                self.failures[reason] += 1
+            latency = float("inf") if outcome.error else float(np.mean(outcome.costs))
+            results[id(program.of)].append((program, latency))
+            done = sum(self._lacks(source) == 0 for source in sources)
+            self.observer.measured(self.known + self.measured, done, self.failures)
+        for measured in results.values():
+            measured[0][0].of.learn(
+                [program for program, _ in measured], [latency for _, latency in measured]
+            )
+
+    def _check(self) -> None:
+        self.stop.check()
+        if time.monotonic() > self.ends:
+            raise Stopped("the time is up")
+
+    @contextmanager
+    def _spent(self, name: str) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] += time.monotonic() - began
+
+
+def platform_name(target: Any) -> str:
+    """A label for measurements of a target on this machine: "llvm-core-avx2-2c"."""
+    words = [
+        str(target.kind.name),
+        *(str(target.attrs[name]) for name in ("mcpu", "arch") if name in target.attrs),
+    ]
+    if target.kind.name == "llvm":
+        words.append(f"{cores_of(target)}c")
+    return re.sub(r"[^\w.]+", "-", "-".join(words))
+
+
+def _record(measure_input: Any, outcome: Outcome, compiled_s: float) -> str:
+    auto_scheduler = load_tvm().auto_scheduler
+    costs = [FAILED_COST] if outcome.error else list(outcome.costs)
+    seconds = compiled_s + (outcome.seconds if outcome.costs else 0.0)
+    result = auto_scheduler.MeasureResult(costs, outcome.error, "", seconds, int(time.time()))
+    return str(auto_scheduler.measure_record.dump_record_to_string(measure_input, result))
+
+
+def _description(settings: CollectSettings, target: Any, how: MeasureSettings) -> dict[str, Any]:
+    return {
+        "target": str(target),
+        "threads": how.threads,
+        "networks": list(settings.networks),
+        "programs": settings.programs,
+        "evolved": settings.evolved,
+        "seed": settings.seed,
+        "measure": dataclasses.asdict(how),
+        "cpu": this_cpu().model,
+        "versions": {
+            "tlp_tvm": tlp_tvm.__version__,
+            "tvm": tvm_info().version,
+            "python": machine.python_version(),
+        },
+    }

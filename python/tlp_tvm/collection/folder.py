@@ -1,0 +1,185 @@
+"""The folder of a collection, which is a dataset folder that `tlp_tvm.dataset` reads as it is.
+
+collection.json                            what each platform's measurements were asked for
+tasks.json                                 table of tasks; "measured" once a program was
+<platform>/<split>/<network>__<task>.json  records in the order they were measured; also .json.gz
+<platform>.log                             what the measuring children printed
+
+The records are the only memory of what was measured: a line is written at once and brought to the disk before
+the next program runs, so a collection that is killed loses at most the program that it was at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tlp_tvm.ansor.history import mend_log
+from tlp_tvm.collection.plan import PlannedTask
+from tlp_tvm.dataset.source import TASK_TABLE
+from tlp_tvm.errors import CollectionError
+from tlp_tvm.files import write_whole
+
+DESCRIPTION = "collection.json"
+FORMAT, FORMAT_VERSION = "tlp-tvm-collection", 1
+IDENTITY = ("target", "threads")
+"""What may not change between the measurements of one platform."""
+
+CURE = "choose another --platform or --out"
+
+
+class CollectionFolder:
+    """One platform's place in the folder; a context manager, for one process at a time."""
+
+    def __init__(self, path: str | os.PathLike[str], platform: str) -> None:
+        """Make nothing yet.
+
+        Args:
+            path: of the folder; may exist.
+            platform: label of the measurements, a folder's name.
+
+        Raises:
+            CollectionError: the label cannot name a folder.
+        """
+        self.path = Path(path)
+        self.platform = platform
+        if not platform or platform != Path(platform).name or platform.startswith("."):
+            raise CollectionError(
+                f'--platform "{platform}": expected a name that a folder can have, without / or a leading .'
+            )
+        self.log = self.path / f"{platform}.log"
+        self._lock: Any = None
+        self._table: list[dict[str, Any]] = []
+
+    def __enter__(self) -> CollectionFolder:
+        try:
+            (self.path / self.platform).mkdir(parents=True, exist_ok=True)
+            self._lock = (self.path / self.platform / ".lock").open("w")
+        except OSError as error:
+            raise CollectionError(
+                f"{self.path}: expected a folder that can be written to, found: {error.strerror}; {CURE}"
+            ) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            raise CollectionError(
+                f"{self.path / self.platform}: expected nobody else to collect there, found another process "
+                f"that does; wait for its end, or {CURE}"
+            ) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.close()
+
+    def begin(self, description: dict[str, Any], tasks: Sequence[PlannedTask]) -> None:
+        """Note what the platform's measurements are, or see that they are the same as before.
+
+        Args:
+            description: at least the entries of `IDENTITY`.
+            tasks: whose programs are to be measured.
+
+        Raises:
+            CollectionError: the folder holds something else, or a task on the other side of the split.
+        """
+        content = self._read(
+            DESCRIPTION, {"format": FORMAT, "format_version": FORMAT_VERSION, "platforms": {}}
+        )
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise CollectionError(f'{self.path / DESCRIPTION}: expected "format": "{FORMAT}"; {CURE}')
+        before = content["platforms"].get(self.platform, description)
+        for entry in IDENTITY:
+            if before[entry] != description[entry]:
+                raise CollectionError(
+                    f"{self.path}: platform {self.platform}: expected {entry} {before[entry]}, as before, "
+                    f"found {description[entry]}; {CURE}"
+                )
+        content["platforms"][self.platform] = description
+        self._table = self._read(TASK_TABLE, [])
+        for task in tasks:
+            self._add_to_table(task)
+        self._write_json(DESCRIPTION, content)
+        self._write_json(TASK_TABLE, self._table)
+
+    def files(self, task: PlannedTask) -> list[Path]:
+        """Files that hold the platform's records of a task, ends of killed writes mended.
+
+        Raises:
+            CollectionError: they are on the other side of the split.
+        """
+        found = sorted((self.path / self.platform).glob(f"*/*__{task.id}.json*"))
+        files = [file for file in found if file.name.endswith((".json", ".json.gz"))]
+        for file in files:
+            if file.parent.name != task.split:
+                raise CollectionError(
+                    f"{file}: expected records of a {task.split} task, as its networks say, "
+                    f"found them under {file.parent.name}; move the file to {task.split}"
+                )
+            if file.suffix == ".json":
+                mend_log(file)
+        return files
+
+    def append(self, task: PlannedTask, line: str) -> None:
+        """Write one record, whole or not at all, and bring it to the disk.
+
+        Args:
+            task: that it is of.
+            line: TVM's record, without its newline.
+        """
+        self._mark_measured(task)
+        network = next(iter(task.weights))
+        path = self.path / self.platform / task.split / f"{network}__{task.id}.json"
+        path.parent.mkdir(exist_ok=True)
+        data = line.strip().encode() + b"\n"
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            size = os.fstat(file).st_size
+            try:
+                written = os.write(file, data)
+                if written != len(data):
+                    raise OSError(28, "No space left on device", str(path))
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(file, size)
+                raise
+            os.fdatasync(file)
+        finally:
+            os.close(file)
+
+    def _add_to_table(self, task: PlannedTask) -> None:
+        known = [entry for entry in self._table if entry["workload_key"] == task.workload_key]
+        networks = {entry["network"] for entry in known}
+        measured = any(entry.get("measured", True) for entry in known)
+        for entry in known:  # a test network of an earlier call keeps the task on its side
+            task.weights.setdefault(entry["network"], int(entry["weight"]))
+        self._table += [
+            {**entry, "measured": measured} for entry in task.entries if entry["network"] not in networks
+        ]
+
+    def _mark_measured(self, task: PlannedTask) -> None:
+        entries = [entry for entry in self._table if entry["workload_key"] == task.workload_key]
+        if all(entry["measured"] for entry in entries):
+            return
+        for entry in entries:
+            entry["measured"] = True
+        self._write_json(TASK_TABLE, self._table)
+
+    def _read(self, name: str, default: Any) -> Any:
+        path = self.path / name
+        if not path.exists():
+            return default
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise CollectionError(f"{path}: expected JSON, found {error}; mend it, or {CURE}") from error
+
+    def _write_json(self, name: str, content: Any) -> None:
+        write_whole(self.path / name, json.dumps(content, indent=1) + "\n")

@@ -1,0 +1,100 @@
+"""Which tasks to collect programs of: those of all networks, each once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tlp_tvm.ansor.layout_rewrite import keep_layout_where_needed
+from tlp_tvm.ansor.networks import architecture_of, canonical_name, load_network
+from tlp_tvm.ansor.tasks import extract_tasks
+from tlp_tvm.ansor.tune_inputs import hardware_of, quiet_builds
+
+
+@dataclass
+class PlannedTask:
+    """A tuning task and the networks that it appears in."""
+
+    task: Any
+    """`auto_scheduler.SearchTask`; its weights keep their layout where TVM cannot rewrite it."""
+    weights: dict[str, int] = field(default_factory=dict)
+    """Network -> how often it appears there."""
+
+    @property
+    def workload_key(self) -> str:
+        """TVM's key: the subgraph and its shapes, whatever the target."""
+        return str(self.task.workload_key)
+
+    @property
+    def id(self) -> str:
+        """Short name of the workload in file names."""
+        return task_id(self.workload_key)
+
+    @property
+    def split(self) -> str:
+        """Where evaluation holds out one of its networks, "test"; else "train"."""
+        return "test" if any(split_of(name) == "test" for name in self.weights) else "train"
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """Its lines in the dataset's table of tasks, but for "measured"."""
+        return [
+            {
+                "task": self.id,
+                "split": split_of(network),
+                "network": network,
+                "weight": weight,
+                "workload_key": self.workload_key,
+                "flop": float(self.task.compute_dag.flop_ct),
+                "desc": str(self.task.desc),
+            }
+            for network, weight in self.weights.items()
+        ]
+
+
+def plan_tasks(networks: Sequence[str], target: Any, tell: Callable[[str], None]) -> list[PlannedTask]:
+    """Split networks into tasks.
+
+    Args:
+        networks: built-in names.
+        target: TVM target.
+        tell: is told in words what is going on.
+
+    Returns:
+        Each task once, in the order of the networks.
+
+    Raises:
+        NetworkError: no such network.
+    """
+    names = dict.fromkeys(canonical_name(network) for network in networks)
+    planned: dict[str, PlannedTask] = {}
+    for name in names:
+        tell(f"splitting {name} into tasks")
+        for task, weight in _tasks_of(name, target):
+            known = planned.setdefault(str(task.workload_key), PlannedTask(task))
+            known.weights[name] = weight
+    tell("trying the tasks")
+    with quiet_builds():
+        tasks, _ = keep_layout_where_needed([each.task for each in planned.values()])
+    for each, task in zip(planned.values(), tasks, strict=True):
+        each.task = task
+    return list(planned.values())
+
+
+def task_id(workload_key: str) -> str:
+    """12 hexadecimal characters that stand for a workload in file names."""
+    return hashlib.md5(workload_key.encode(), usedforsecurity=False).hexdigest()[:12]
+
+
+def split_of(network: str) -> str:
+    """The split of a network; "train" for those that are no built-in ones."""
+    return architecture_of(network).split
+
+
+def _tasks_of(network: str, target: Any) -> Iterator[tuple[Any, int]]:
+    with quiet_builds():
+        module, parameters, _ = load_network(network)
+        tasks, weights = extract_tasks((module, parameters), str(target), hardware_of(target))
+    yield from zip(tasks, weights, strict=True)

@@ -1,0 +1,67 @@
+"""What a collection is asked for, and what comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tlp_tvm.ansor.measure import MeasureSettings
+from tlp_tvm.ansor.measure_worker import Timing
+
+
+@dataclass(frozen=True)
+class CollectSettings:
+    """What to collect and how.
+
+    Attributes:
+        networks: built-in names (`networks.load_network`).
+        out: a dataset folder, new or one that is gone on with.
+        target: TVM target; empty for this machine's CPU.
+        platform: name of the folder's column of labels; empty for one out of the target.
+        programs: wanted of each task, those that the folder has included.
+        evolved: share of them that an evolutionary search, led by the task's own measurements, finds; the
+            others are random.
+        programs_from: a dataset folder, or one platform's folder in it; its programs are measured instead of
+            new ones.
+        budget_s: after how many seconds to stop; None for never.
+        seed: of the sampling and the search.
+        batch: programs that are compiled before they are timed one by one.
+        measure: how to compile and time; `threads` 0 takes the cores that the target names.
+    """
+
+    networks: tuple[str, ...]
+    out: Path
+    target: str = ""
+    platform: str = ""
+    programs: int = 64
+    evolved: float = 0.5
+    programs_from: Path | None = None
+    budget_s: float | None = None
+    seed: int = 0
+    batch: int = 32
+    measure: MeasureSettings = field(
+        default_factory=lambda: MeasureSettings(threads=0, timing=Timing(min_repeat_ms=12))
+    )
+
+
+@dataclass(frozen=True)
+class CollectResult:
+    """What a call of `collect` did.
+
+    Attributes:
+        platform: the label of the measurements.
+        tasks: of the networks, each counted once.
+        programs: of these tasks that the folder now holds, failed ones included.
+        measured: how many of them this call measured.
+        failures: why programs of this call failed, in words, and how many.
+        seconds: where the time of this call went: "plan", "build", "run".
+        finished: whether nothing is left to do; if not, the same call goes on.
+    """
+
+    platform: str
+    tasks: int
+    programs: int
+    measured: int
+    failures: dict[str, int]
+    seconds: dict[str, float]
+    finished: bool
