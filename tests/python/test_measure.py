@@ -109,7 +109,7 @@ def test_a_child_that_hangs_crashes_or_fails_costs_one_program(
 ) -> None:
     child = pool._children[0]
 
-    outcome = measure._ask(child, measure.RUN_TIMEOUT, 1, function, *arguments)
+    outcome = measure.ask(child, measure.RUN_TIMEOUT, 1, function, *arguments)
 
     assert outcome is not None
     assert reason_of(outcome) == reason
@@ -166,10 +166,10 @@ def test_reasons_are_words() -> None:
 def test_children_end_with_a_parent_that_is_killed() -> None:
     code = """
 import sys, time
-from tlp_tvm.ansor.measure import MeasureSettings, MeasuringPool, _ask
+from tlp_tvm.ansor.measure import MeasureSettings, MeasuringPool, ask
 with MeasuringPool(MeasureSettings(children=1)) as pool:
     child = pool._children[0]
-    _ask(child, 7, 60, int, 1)
+    ask(child, 7, 60, int, 1)
     child.send(time.sleep, (600,))
     print(child._proc.pid, flush=True)
     time.sleep(600)

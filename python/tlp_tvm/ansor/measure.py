@@ -12,7 +12,7 @@ import collections
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -165,17 +165,32 @@ class MeasuringPool:
                 outcome = self._time(child, number, measure_input)
         return outcome or Outcome((), measure_worker.RUNTIME, "the child ended", 0.0)
 
+    def run_all(
+        self, built: Sequence[tuple[int, Outcome]], inputs: Sequence[Any]
+    ) -> Iterator[tuple[int, Outcome]]:
+        """Time compiled programs one after the other, with nothing else going on.
+
+        Args:
+            built: what `build` gave for the inputs.
+            inputs: `auto_scheduler.MeasureInput`s.
+
+        Yields:
+            The index of a program and its outcome; those that did not compile keep theirs.
+        """
+        for i, (number, outcome) in enumerate(built):
+            yield i, outcome if outcome.error else self.run(number, inputs[i])
+
     def _compile(self, child: Any, number: int, serialized: Any) -> Outcome:
         seconds = self.settings.build_timeout_s
-        outcome = _ask(child, BUILD_TIMEOUT, seconds, measure_worker.build, number, serialized)
+        outcome = ask(child, BUILD_TIMEOUT, seconds, measure_worker.build, number, serialized)
         assert outcome is not None
         return outcome
 
     def _time(self, child: Any, number: int, measure_input: Any) -> Outcome | None:
-        inputs = _inputs_that_matter(measure_input.task)
+        inputs = inputs_that_matter(measure_input.task)
         settings = self.settings
         arguments = (number, inputs, settings.timing)
-        return _ask(child, RUN_TIMEOUT, settings.run_timeout_s, measure_worker.run, *arguments)
+        return ask(child, RUN_TIMEOUT, settings.run_timeout_s, measure_worker.run, *arguments)
 
     def _build_for_tvm(self, inputs: Any, *_settings: Any) -> list[Any]:
         results = load_tvm().auto_scheduler.measure.BuildResult
@@ -211,7 +226,19 @@ def reason_of(outcome: Outcome) -> str:
     return f"{words}: {outcome.message}" if outcome.message else words
 
 
-def _ask(child: Any, timeout_error: int, seconds: float, function: Any, *arguments: Any) -> Outcome | None:
+def ask(child: Any, timeout_error: int, seconds: float, function: Any, *arguments: Any) -> Outcome | None:
+    """Let a child do something; whatever happens to it is an outcome.
+
+    Args:
+        child: TVM's `PopenWorker`.
+        timeout_error: TVM's error number, should it take too long.
+        seconds: that it may take.
+        function: for the child, which imports it by name, to call.
+        arguments: of the function.
+
+    Returns:
+        What the function gave.
+    """
     began = time.time()
     try:
         child.send(function, arguments, timeout=seconds)
@@ -227,7 +254,7 @@ def _ask(child: Any, timeout_error: int, seconds: float, function: Any, *argumen
         return Outcome((), measure_worker.RUNTIME, message, time.time() - began)
 
 
-def _inputs_that_matter(task: Any) -> dict[str, Any]:
+def inputs_that_matter(task: Any) -> dict[str, Any]:
     """Inputs that a task was registered with, as they may not be random (sparse indices, say)."""
     buffer = load_tvm().auto_scheduler.search_task.get_task_input_buffer
     return {str(name): buffer(task.workload_key, name).numpy() for name in task.task_input_names}

@@ -66,13 +66,21 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class _Program:
+class Program:
+    """A compiled program.
+
+    Attributes:
+        module: TVM's, compiled.
+        tensors: its arguments.
+        kind: of its target: "llvm", "cuda".
+    """
+
     module: Any
     tensors: list[Any]
-    device: Any
+    kind: str
 
 
-_programs: dict[int, _Program] = {}
+_programs: dict[int, Program] = {}
 _arrays: dict[tuple[Any, ...], Any] = {}
 
 
@@ -98,7 +106,9 @@ def build(number: int, serialized: Any) -> Outcome:
         serialized: `MeasureInput.serialize()`.
     """
     began = time.time()
-    error, message = _build(number, serialized)
+    program, error, message = compiled(serialized)
+    if program is not None:
+        _programs[number] = program
     return Outcome((), error, message, time.time() - began)
 
 
@@ -118,15 +128,24 @@ def run(number: int, inputs: dict[str, Any], timing: Timing) -> Outcome | None:
     if program is None:
         return None
     try:
-        arrays = _arrays_of(program, inputs)
+        device = _device_of(program)
+        arrays = _arrays_of(program, device, inputs)
         with _undisturbed() if timing.realtime else contextlib.nullcontext():
-            costs = _time(program, arrays, timing)
+            costs = timed(program.module, device, arrays, timing)
     except Exception:  # noqa: BLE001 - whatever a generated program does costs that program only
-        return Outcome((), RUNTIME, _last_line(), time.time() - began)
+        return Outcome((), RUNTIME, last_line(), time.time() - began)
     return Outcome(costs, NO_ERROR, "", time.time() - began)
 
 
-def _build(number: int, serialized: Any) -> tuple[int, str]:
+def compiled(serialized: Any) -> tuple[Program | None, int, str]:
+    """Compile a program.
+
+    Args:
+        serialized: `MeasureInput.serialize()`.
+
+    Returns:
+        The program, or None, TVM's error number and the last line of the error.
+    """
     import tvm
     from tvm.auto_scheduler.measure import MeasureInput
 
@@ -138,15 +157,14 @@ def _build(number: int, serialized: Any) -> tuple[int, str]:
             measure_input.state, layout_rewrite=task.layout_rewrite_option
         )
     except Exception:  # noqa: BLE001
-        return INSTANTIATION, _last_line()
+        return None, INSTANTIATION, last_line()
     try:
         with tvm.transform.PassContext(config=_pass_config()):
             module = tvm.build(schedule, tensors, target=tvm.target.Target(target, host))
             _ = module[module.entry_name]  # LLVM compiles at the first look
     except Exception:  # noqa: BLE001
-        return COMPILE, _last_line()
-    _programs[number] = _Program(module, list(tensors), tvm.device(str(target.kind.name), 0))
-    return NO_ERROR, ""
+        return None, COMPILE, last_line()
+    return Program(module, list(tensors), str(target.kind.name)), NO_ERROR, ""
 
 
 @functools.cache
@@ -158,7 +176,7 @@ def _pass_config() -> dict[str, Any]:
     return {name: value for name, value in _NO_CSE.items() if name in known}
 
 
-def _arrays_of(program: _Program, inputs: dict[str, Any]) -> list[Any]:
+def _arrays_of(program: Program, device: Any, inputs: dict[str, Any]) -> list[Any]:
     """Arguments of a program: random, kept for the next program with the same shapes."""
     import tvm
 
@@ -168,14 +186,14 @@ def _arrays_of(program: _Program, inputs: dict[str, Any]) -> list[Any]:
     arrays = []
     for i, tensor in enumerate(program.tensors):
         if tensor.op.name in inputs:
-            arrays.append(tvm.nd.array(inputs[tensor.op.name], program.device))
+            arrays.append(tvm.nd.array(inputs[tensor.op.name], device))
             continue
         key = (tvm.auto_scheduler.utils.get_const_tuple(tensor.shape), str(tensor.dtype), i)
         if key not in _arrays:
-            _arrays[key] = tvm.nd.empty(*key[:2], program.device)
+            _arrays[key] = tvm.nd.empty(*key[:2], device)
             fill(_arrays[key])
         arrays.append(_arrays[key])
-    program.device.sync()
+    device.sync()
     return arrays
 
 
@@ -185,25 +203,38 @@ def _bytes_of(shape: tuple[int, ...], dtype: str) -> int:
     return int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
 
 
-def _time(program: _Program, arrays: list[Any], timing: Timing) -> tuple[float, ...]:
-    entry = program.module[program.module.entry_name]
+def timed(module: Any, device: Any, arrays: list[Any], timing: Timing) -> tuple[float, ...]:
+    """Run a program over and over.
+
+    Args:
+        module: TVM's, here or on a remote device.
+        device: where its arguments are.
+        arrays: its arguments.
+        timing: how.
+
+    Returns:
+        Seconds a run, one for each repeat.
+    """
+    entry = module[module.entry_name]
     for _ in range(2):  # only the second counts
         began = time.perf_counter()
         entry(*arrays)
-        program.device.sync()
+        device.sync()
         once = time.perf_counter() - began
         if once * 1e3 <= timing.once_above_ms:
             break
     else:
         return (once,)
-    timer = program.module.time_evaluator(
-        program.module.entry_name,
-        program.device,
-        number=1,
-        repeat=timing.repeat,
-        min_repeat_ms=timing.min_repeat_ms,
+    timer = module.time_evaluator(
+        module.entry_name, device, number=1, repeat=timing.repeat, min_repeat_ms=timing.min_repeat_ms
     )
     return tuple(float(cost) for cost in timer(*arrays).results)
+
+
+def _device_of(program: Program) -> Any:
+    import tvm
+
+    return tvm.device(program.kind, 0)
 
 
 @contextlib.contextmanager
@@ -226,7 +257,8 @@ def realtime_allowed() -> bool:
         return False
 
 
-def _last_line() -> str:
+def last_line() -> str:
+    """Of the traceback of the error that is being handled."""
     lines = [line for line in traceback.format_exc().splitlines() if line.strip()]
     return lines[-1].strip()
 

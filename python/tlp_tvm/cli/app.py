@@ -11,7 +11,7 @@ from tlp_tvm.cli.common import one_sentence_errors
 COMMANDS = ("doctor", "collect", "train", "evaluate", "export", "tune")
 """Modules of this package that each define a function of the same name."""
 
-GROUPS = ("bench", "dataset")
+GROUPS = ("bench", "fleet", "dataset")
 """Modules of this package that each define a `typer.Typer` named `app` with subcommands."""
 
 app = typer.Typer(

@@ -16,6 +16,7 @@ from tlp_tvm.cli.common import JsonOption, console, failure_notes, measuring_pro
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from tlp_tvm.ansor.remote_worker import Fleet
     from tlp_tvm.collection import CollectResult
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
@@ -41,6 +42,10 @@ def collect(
     ] = None,
     budget: Annotated[str, typer.Option(help="Stop after this time, e.g. 2h or 1h30m; go on later.")] = "",
     seed: Annotated[int, typer.Option(help="Of the sampling and the evolution.")] = 0,
+    tracker: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Measure on the devices of this RPC tracker.")
+    ] = "",
+    key: Annotated[str, typer.Option(help="Of the tracker's devices.")] = "",
     realtime: Annotated[
         bool, typer.Option(help="Let nothing else run on a core that times; needs root or CAP_SYS_NICE.")
     ] = False,
@@ -68,6 +73,7 @@ def collect(
         programs_from=programs_from,
         budget_s=seconds_of(budget),
         seed=seed,
+        fleet=_fleet(tracker, key),
     )
     how = settings.measure
     settings = replace(settings, measure=replace(how, timing=replace(how.timing, realtime=realtime)))
@@ -78,6 +84,15 @@ def collect(
         print_json({**asdict(result), "out": str(out)})
     else:
         _print(result, out)
+
+
+def _fleet(tracker: str, key: str) -> Fleet | None:
+    from tlp_tvm.ansor.remote_worker import Fleet
+    from tlp_tvm.cli.fleet import address_of
+
+    if bool(tracker) != bool(key):
+        raise typer.BadParameter("expected --tracker and --key together, found one", param_hint="--tracker")
+    return Fleet(*address_of(tracker), key) if tracker else None
 
 
 def seconds_of(budget: str) -> float | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ import tlp_tvm
 from tlp_tvm.ansor.cpu import this_cpu
 from tlp_tvm.ansor.locate import load_tvm, tvm_info
 from tlp_tvm.ansor.measure import FAILED_COST, MeasureSettings, MeasuringPool, reason_of
+from tlp_tvm.ansor.measure_remote import RemotePool
 from tlp_tvm.ansor.measure_worker import Outcome, realtime_allowed
 from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
@@ -75,7 +76,7 @@ class _Collection:
 
     def run(self) -> CollectResult:
         settings = self.settings
-        target = target_of(settings.target)
+        target = target_of(settings.target, here=settings.fleet is None)
         platform = settings.platform or platform_name(target)
         how = self._how(target)
         with CollectionFolder(settings.out, platform) as folder:
@@ -139,7 +140,8 @@ class _Collection:
             output = stack.enter_context(folder.log.open("ab"))
             stack.enter_context(native_messages_to(output))
             stack.enter_context(self.stop)
-            pool = stack.enter_context(MeasuringPool(how, output, check=self._check))
+            pool = self._pool(how, output)
+            stack.enter_context(pool)
             thread = stack.enter_context(ThreadPoolExecutor(1))
             try:
                 self._measure_batches(sources, folder, pool, thread)
@@ -147,11 +149,16 @@ class _Collection:
                 return False
         return True
 
+    def _pool(self, how: MeasureSettings, output: IO[Any]) -> MeasuringPool | RemotePool:
+        if self.settings.fleet is None:
+            return MeasuringPool(how, output, check=self._check)
+        return RemotePool(how, self.settings.fleet, output, self._check)
+
     def _measure_batches(
         self,
         sources: Sequence[ProgramSource],
         folder: CollectionFolder,
-        pool: MeasuringPool,
+        pool: MeasuringPool | RemotePool,
         thread: ThreadPoolExecutor,
     ) -> None:
         batch: list[Program] = []
@@ -196,14 +203,12 @@ class _Collection:
         built: Built,
         sources: Sequence[ProgramSource],
         folder: CollectionFolder,
-        pool: MeasuringPool,
+        pool: MeasuringPool | RemotePool,
     ) -> None:
         results: dict[int, list[tuple[Program, float]]] = collections.defaultdict(list)
-        for program, (number, outcome) in zip(batch, built, strict=True):
-            compiled = outcome.seconds
-            if not outcome.error:
-                outcome = pool.run(number, program.input)  # noqa: PLW2901 - of the same program
-            folder.append(program.of.task, _record(program.input, outcome, compiled))
+        for i, outcome in pool.run_all(built, [program.input for program in batch]):
+            program = batch[i]
+            folder.append(program.of.task, _record(program.input, outcome, built[i][1].seconds))
             self.measured += 1
             if reason := reason_of(outcome):
                 self.failures[reason] += 1

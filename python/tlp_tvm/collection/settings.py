@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tlp_tvm.ansor.measure import MeasureSettings
 from tlp_tvm.ansor.measure_worker import Timing
+from tlp_tvm.ansor.remote_worker import Fleet
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class CollectSettings:
         budget_s: after how many seconds to stop; None for never.
         seed: of the sampling and the search.
         batch: programs that are compiled before they are timed one by one.
+        fleet: remote devices to measure on; None for this machine.
         measure: how to compile and time; `threads` 0 takes the cores that the target names.
     """
 
@@ -39,6 +41,7 @@ class CollectSettings:
     budget_s: float | None = None
     seed: int = 0
     batch: int = 32
+    fleet: Fleet | None = None
     measure: MeasureSettings = field(
         default_factory=lambda: MeasureSettings(threads=0, timing=Timing(min_repeat_ms=12))
     )

@@ -1,0 +1,78 @@
+"""`tlp-tvm fleet`: TVM's RPC tracker and servers, for measuring on other machines."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from tlp_tvm.cli.common import console, one_sentence_errors
+from tlp_tvm.errors import CollectionError
+
+app = typer.Typer(help="Devices to measure on: a tracker, and a server on each device.", no_args_is_help=True)
+
+
+def address_of(tracker: str) -> tuple[str, int]:
+    """HOST:PORT taken apart.
+
+    Raises:
+        CollectionError: it is none.
+    """
+    host, _, port = tracker.rpartition(":")
+    if not host or not port.isdigit():
+        raise CollectionError(f'--tracker "{tracker}": expected HOST:PORT, such as 127.0.0.1:9190')
+    return host, int(port)
+
+
+@app.command()
+@one_sentence_errors
+def tracker(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 9190,
+) -> None:
+    """Keep the list of devices, until it is stopped. Nothing is encrypted: use trusted networks only.
+
+    Example: tlp-tvm fleet tracker --host 127.0.0.1 --port 9190
+    """
+    from tlp_tvm.ansor.locate import load_tvm
+
+    load_tvm()
+    from tvm.rpc.tracker import Tracker
+
+    try:
+        running = Tracker(host, port=port, port_end=port + 1)
+    except (OSError, RuntimeError) as error:
+        raise CollectionError(
+            f"{host}:{port}: expected a free port, found none ({error}); choose another"
+        ) from error
+    if running.port != port:
+        raise CollectionError(f"{host}:{port}: expected a free port, found it taken; choose another --port")
+    console.print(f"tracker at {host}:{port}", highlight=False)
+    running.proc.join()
+
+
+@app.command()
+@one_sentence_errors
+def device(
+    tracker: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the tracker is.")],
+    key: Annotated[str, typer.Option(help="Name of this kind of device.")],
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="First port to try.")] = 9090,
+    threads: Annotated[int, typer.Option(min=0, help="Of measured programs; 0 for TVM's choice.")] = 0,
+) -> None:
+    """Run programs that a collection sends, until it is stopped. So can whoever else reaches the port.
+
+    Example: tlp-tvm fleet device --tracker 127.0.0.1:9190 --key my-cpu --threads 2
+    """
+    from tlp_tvm.ansor.locate import load_tvm
+
+    address = address_of(tracker)
+    if threads:
+        os.environ["TVM_NUM_THREADS"] = str(threads)  # the server's sessions inherit it
+    load_tvm()
+    from tvm import rpc
+
+    server = rpc.Server(host, port, port + 1000, key=key, tracker_addr=address)
+    console.print(f"device at {host}:{server.port} with key {key}", highlight=False)
+    server.proc.join()
