@@ -21,6 +21,10 @@ class CollectionError(TlpTvmError, RuntimeError):
     """A collection of measured programs that cannot start or go on."""
 
 
+class ComparisonError(TlpTvmError, RuntimeError):
+    """A comparison of cost models that cannot start, or a file that holds none."""
+
+
 class ModelFileError(TlpTvmError, ValueError):
     """A checkpoint or exported model that is damaged, of another version, or made for another layout."""
 
@@ -40,6 +44,7 @@ class TuningError(TlpTvmError, RuntimeError):
 __all__ = [
     "AbiMismatchError",
     "CollectionError",
+    "ComparisonError",
     "DatasetError",
     "LayoutError",
     "ModelFileError",

@@ -84,8 +84,8 @@ class MeasuringPool:
         self._threads: ThreadPoolExecutor | None = None
         self._replaced: dict[str, Any] = {}
         self._numbers = 0
-        self.seconds = 0.0
-        """Spent on measuring so far."""
+        self.spent = {"compile": 0.0, "run": 0.0}
+        """Seconds for TVM's search so far."""
         self._owners: dict[int, Any] = {}
 
     def __enter__(self) -> MeasuringPool:
@@ -116,6 +116,11 @@ class MeasuringPool:
             child.kill()
         self._children.clear()
         self._owners.clear()
+
+    @property
+    def seconds(self) -> float:
+        """Spent on measuring for TVM's search so far."""
+        return sum(self.spent.values())
 
     def build(self, inputs: Sequence[Any]) -> list[tuple[int, Outcome]]:
         """Compile programs side by side.
@@ -196,7 +201,7 @@ class MeasuringPool:
         results = load_tvm().auto_scheduler.measure.BuildResult
         began = time.time()
         outcomes = self.build(list(inputs))
-        self.seconds += time.time() - began
+        self.spent["compile"] += time.time() - began
         return [
             results(str(number), [], outcome.error, outcome.message, outcome.seconds)
             for number, outcome in outcomes
@@ -214,7 +219,7 @@ class MeasuringPool:
             seconds = float(built.time_cost) + outcome.seconds
             measured.append(results(costs, outcome.error, outcome.message, seconds, time.time()))
             self._on_result(measure_input, measured[-1], reason_of(outcome))
-        self.seconds += time.time() - began
+        self.spent["run"] += time.time() - began
         return measured
 
 

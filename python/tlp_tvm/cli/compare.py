@@ -1,0 +1,145 @@
+"""`tlp-tvm compare`: the same search under several cost models."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tlp_tvm.cli.common import JsonOption, console, measuring_progress, print_json
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from tlp_tvm.comparison import Comparison
+
+CURVES = "comparison.png"
+
+
+def compare(
+    networks: Annotated[
+        list[str],
+        typer.Argument(metavar="NET...", help="Networks whose tasks are searched, e.g. resnet_50-224."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the comparison; one that exists is gone on with.")],
+    models: Annotated[
+        str,
+        typer.Option(
+            help="Cost models, with the programs of a round if you like: tlp-online:16,xgb:64,random."
+        ),
+    ] = "tlp,tlp-online,xgb,random",
+    trials: Annotated[int, typer.Option(min=1, help="Programs of each task that each model measures.")] = 200,
+    seeds: Annotated[int, typer.Option(min=1, help="Searches of each task and model.")] = 1,
+    tasks: Annotated[int, typer.Option(min=0, help="How many tasks, the heaviest first; 0 for all.")] = 0,
+    target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
+    model: Annotated[str, typer.Option(help="What tlp and tlp-online load.")] = "epyc",
+    measures_per_round: Annotated[
+        int, typer.Option(min=1, help="Programs of a round, where --models says none; 64 is TVM's default.")
+    ] = 64,
+    population: Annotated[int, typer.Option(min=1, help="Programs that breed in a round.")] = 2048,
+    as_json: JsonOption = False,
+) -> None:
+    """Search the same tasks under several cost models in turns, and hold them against TVM's XGBModel.
+
+    A model's clock runs only in its own turns, and counts all of it: sampling, evolving, scoring, compiling,
+    running and learning. Ctrl-C stops; the same command goes on with the task and seed that it was at.
+
+    Example: tlp-tvm compare bert_tiny-128 --tasks 2 --trials 128 --out runs/compare
+    """
+    from tlp_tvm.ansor.native_messages import STANDARD_ERROR
+    from tlp_tvm.comparison import CompareSettings
+    from tlp_tvm.comparison import compare as compare_models
+    from tlp_tvm.comparison.plot import draw_comparison
+    from tlp_tvm.comparison.settings import contender
+
+    settings = CompareSettings(
+        networks=tuple(networks),
+        out=out,
+        contenders=tuple(contender(text, measures_per_round) for text in models.split(",")),
+        target=target,
+        model=model,
+        tasks=tasks,
+        trials=trials,
+        seeds=seeds,
+        population=population,
+    )
+    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
+        comparison = compare_models(settings, _observer(progress))
+    draw_comparison(comparison, out / CURVES)
+    if as_json:
+        print_json(
+            {**comparison.content, "against_baseline": [asdict(x) for x in comparison.against_baseline()]}
+        )
+    else:
+        _print(comparison)
+        console.print(f"results: {out}\ncurves: {out / CURVES}", highlight=False, soft_wrap=True)
+
+
+def _observer(progress: Progress) -> Any:
+    from tlp_tvm.comparison import CompareObserver
+
+    class Shown(CompareObserver):
+        """One line: programs measured, whose turn it is, and its best."""
+
+        def __init__(self) -> None:
+            self.line = progress.add_task("starting", total=None, note="")
+
+        def step(self, words: str) -> None:
+            progress.reset(self.line, total=None, description=words, note="")
+
+        def planned(self, groups: int, done: int, trials: int) -> None:
+            if done:
+                progress.console.print(f"{done} of {groups} searches are done already")
+            progress.reset(
+                self.line, total=groups * trials, completed=done * trials, description="searching", note=""
+            )
+
+        def measured(self, group: str, model: str, best_s: float) -> None:
+            progress.update(self.line, description=group, note=f"{model}: {best_s * 1e3:.3g} ms")
+            progress.advance(self.line)
+
+    return Shown()
+
+
+def _print(comparison: Comparison) -> None:
+    from rich.table import Table
+
+    runs = comparison.runs()
+    baseline = comparison.baseline
+    when = f" (@: when it was level with {baseline})" if baseline else ""
+    table = Table(title=f"best latency in ms{when}, {comparison.content['target']}", title_justify="left")
+    table.add_column("task", overflow="fold", min_width=12)
+    table.add_column("seed", justify="right")
+    for name in comparison.contenders:
+        table.add_column(name, justify="right", no_wrap=True)
+    for key in dict.fromkeys((run.task, run.desc, run.seed) for run in runs):
+        found = {run.contender: run for run in runs if (run.task, run.desc, run.seed) == key}
+        goal = found[baseline].best[-1] if baseline and len(found[baseline].best) else None
+        cells = []
+        for name in comparison.contenders:
+            run = found[name]
+            if not len(run.best):
+                cells.append("-")
+                continue
+            reached = run.reached(float(goal)) if goal is not None else None
+            when = "" if reached is None else f" @{reached[1]:.0f}s"
+            cells.append(f"{run.best[-1] * 1e3:.4g}{when}")
+        table.add_row(key[1].removeprefix("vm_mod_fused_"), str(key[2]), *cells)
+    console.print(table)
+    for name in comparison.contenders:
+        spent = [run.spent for run in runs if run.contender == name]
+        total = sum(sum(parts.values()) for parts in spent) or 1.0
+        shares = {part: sum(parts[part] for parts in spent) / total for part in spent[0]}
+        words = ", ".join(f"{part} {share:.0%}" for part, share in shares.items())
+        console.print(f"{name}: {total:,.0f} s: {words}", highlight=False, soft_wrap=True)
+    for each in comparison.against_baseline():
+        console.print(
+            f"[bold]{each.contender}[/] against {baseline}, {each.runs} searches: best latency "
+            f"{each.latency:.3f} of its (worst {each.slowest:.3f}); level with it in {each.reached} of "
+            f"{each.runs}, there {each.sooner:.2f}x sooner with {each.fewer:.2f}x fewer programs",
+            highlight=False,
+            soft_wrap=True,
+        )

@@ -1,0 +1,142 @@
+"""One search of one task under one model, round by round, with a clock of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tlp_tvm.ansor.cost_model import TLPCostModel
+from tlp_tvm.ansor.locate import load_tvm
+from tlp_tvm.ansor.measure import MeasuringPool
+from tlp_tvm.comparison.settings import CompareSettings, Contender
+
+PARTS = ("search", "score", "learn", "compile", "run")
+"""Where the time goes: choosing programs but for scoring them, scoring, learning, compiling, running."""
+
+_BATCH = 8
+_NEVER = 2**31 - 1
+
+
+class Session:
+    """A search that can be left after each round and gone on with.
+
+    Attributes:
+        contender: whose search it is.
+        latencies: seconds of each measured program, in order; infinity where it failed.
+        clock: seconds of this session's own time, at each of them.
+        spent: seconds by `PARTS`.
+        done: whether it has measured all it may, or finds no more programs.
+    """
+
+    def __init__(
+        self, contender: Contender, task: Any, seed: int, settings: CompareSettings, scorer: Any
+    ) -> None:
+        """Set up the search.
+
+        Args:
+            contender: whose search it is.
+            task: `auto_scheduler.SearchTask`.
+            seed: of the search, any non-negative integer.
+            settings: of the comparison.
+            scorer: the loaded model of "tlp" and "tlp-online".
+        """
+        auto_scheduler = load_tvm().auto_scheduler
+        self.contender = contender
+        self.latencies: list[float] = []
+        self.clock: list[float] = []
+        self.spent = dict.fromkeys(PARTS, 0.0)
+        self.done = False
+        self._trials = settings.trials
+        self._time = 0.0
+        self._random = np.random.default_rng(seed)
+        model = _timed(_model_of(contender, seed, scorer), self.spent)
+        self._policy = auto_scheduler.SketchPolicy(
+            task,
+            model,
+            params={"evolutionary_search_population": settings.population},
+            seed=seed + 1,  # TVM replaces a seed of 0 by a random one
+            verbose=0,
+        )
+        builder = auto_scheduler.LocalBuilder(n_parallel=_BATCH // 2)  # TVM measures twice as many at a time
+        # TVM gives up after 150 failures in a row; this search just goes on.
+        self._measurer = auto_scheduler.measure.ProgramMeasurer(
+            builder, auto_scheduler.LocalRunner(), [], 0, max_continuous_error=_NEVER
+        )
+
+    @property
+    def best(self) -> float:
+        """Lowest latency so far in seconds; infinity while there is none."""
+        return min(self.latencies, default=float("inf"))
+
+    def advance(self, pool: MeasuringPool) -> None:
+        """One round: search, measure, learn. Nothing else may use the pool meanwhile.
+
+        Args:
+            pool: open; its `on_result` is `note`.
+        """
+        before = dict(pool.spent)
+        inside = self.spent["score"] + self.spent["learn"]
+        self._began = time.perf_counter()
+        measured = len(self.latencies)
+        count = min(self.contender.per_round, self._trials - measured)
+        state = np.random.get_state()  # noqa: NPY002 - TVM's models draw from NumPy's global generator
+        np.random.seed(self._random.integers(2**31))  # noqa: NPY002
+        try:
+            self._policy.continue_search_one_round(count, self._measurer)
+        finally:
+            np.random.set_state(state)  # noqa: NPY002
+        seconds = time.perf_counter() - self._began
+        self._time += seconds
+        for part in ("compile", "run"):
+            self.spent[part] += pool.spent[part] - before[part]
+            seconds -= pool.spent[part] - before[part]
+        self.spent["search"] += seconds - (self.spent["score"] + self.spent["learn"] - inside)
+        self.done = len(self.latencies) >= self._trials or len(self.latencies) == measured
+
+    def note(self, result: Any) -> None:
+        """A program of this session was measured.
+
+        Args:
+            result: `auto_scheduler.MeasureResult`.
+        """
+        costs = [cost.value for cost in result.costs]
+        self.latencies.append(float("inf") if result.error_no else float(np.mean(costs)))
+        self.clock.append(self._time + time.perf_counter() - self._began)
+
+
+def _model_of(contender: Contender, seed: int, scorer: Any) -> Any:
+    auto_scheduler = load_tvm().auto_scheduler
+    if contender.model == "random":
+        return auto_scheduler.RandomModel()
+    if contender.model == "xgb":
+        # As TVM's own task scheduler does: random programs in the first round, the model from then on.
+        return auto_scheduler.XGBModel(num_warmup_sample=contender.per_round, seed=seed, verbose_eval=0)
+    return TLPCostModel(scorer, online=contender.model == "tlp-online")
+
+
+def _timed(model: Any, spent: dict[str, float]) -> Any:
+    """The same model with a stop-watch."""
+    load_tvm()
+    from tvm.auto_scheduler.cost_model.cost_model import PythonBasedModel
+
+    def timed(part: str, function: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return function(*arguments)
+            finally:
+                spent[part] += time.perf_counter() - began
+
+        return call
+
+    class Timed(PythonBasedModel):  # type: ignore[misc]
+        def update(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+            timed("learn", model.update)(inputs, results)
+
+        def predict(self, task: Any, states: Any) -> Any:
+            return timed("score", model.predict)(task, states)
+
+    return Timed()

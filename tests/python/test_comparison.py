@@ -1,0 +1,143 @@
+"""Comparing cost models: real searches that take turns, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tlp_tvm.ansor.measure import MeasureSettings
+from tlp_tvm.ansor.measure_worker import Timing
+from tlp_tvm.comparison import CompareObserver, CompareSettings, Comparison, compare, read_comparison
+from tlp_tvm.comparison.plot import draw_comparison
+from tlp_tvm.comparison.session import PARTS
+from tlp_tvm.comparison.settings import contender
+from tlp_tvm.errors import ComparisonError
+
+TRIALS = 8
+MODELS = ("tlp-online", "xgb", "random")
+
+
+def settings(out: Path, **changes: Any) -> CompareSettings:
+    given: dict[str, Any] = {
+        "contenders": tuple(contender(name, 4) for name in MODELS),
+        "target": "llvm -num-cores=1",
+        "tasks": 1,
+        "trials": TRIALS,
+        "population": 32,
+        "measure": MeasureSettings(threads=0, timing=Timing(repeat=1, min_repeat_ms=1)),
+        **changes,
+    }
+    return CompareSettings(("mlp",), out, **given)
+
+
+class Turns(CompareObserver):
+    """Notes whose turn it was."""
+
+    def __init__(self) -> None:
+        self.turns: list[str] = []
+
+    def measured(self, group: str, model: str, best_s: float) -> None:
+        self.turns.append(model)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    out = tmp_path_factory.mktemp("compared")
+    observer = Turns()
+    compare(settings(out), observer)
+    return out, observer.turns
+
+
+def test_models_take_turns_round_by_round(compared: tuple[Path, list[str]]) -> None:
+    _, turns = compared
+    names = [f"{name}:4" for name in MODELS]
+
+    assert turns == [name for _ in range(TRIALS // 4) for name in names for _ in range(4)]
+
+
+def test_every_search_has_its_programs_and_its_own_clock(compared: tuple[Path, list[str]]) -> None:
+    runs = read_comparison(compared[0]).runs()
+
+    assert [run.contender for run in runs] == [f"{name}:4" for name in MODELS]
+    for run in runs:
+        assert len(run.best) == len(run.clock) == TRIALS
+        assert np.isfinite(run.best[-1])
+        assert (np.diff(run.clock) >= 0).all()
+        assert set(run.spent) == set(PARTS)
+        assert sum(run.spent.values()) >= run.clock[-1] - 0.01
+        assert run.spent["compile"] > 0
+        assert run.spent["run"] > 0
+        assert run.spent["score"] > 0
+
+
+def test_a_whole_comparison_is_not_searched_again(compared: tuple[Path, list[str]]) -> None:
+    observer = Turns()
+    before = (compared[0] / "comparison.json").read_bytes()
+
+    again = compare(settings(compared[0]), observer)
+
+    assert observer.turns == []
+    assert (compared[0] / "comparison.json").read_bytes() == before
+    assert len(again.runs()) == len(MODELS)
+
+
+def test_another_comparison_in_the_same_folder_is_refused(compared: tuple[Path, list[str]]) -> None:
+    with pytest.raises(ComparisonError, match="expected a comparison with trials 9, found 8; choose another"):
+        compare(settings(compared[0], trials=9))
+
+
+def test_the_picture_is_drawn(compared: tuple[Path, list[str]], tmp_path: Path) -> None:
+    draw_comparison(read_comparison(compared[0]), tmp_path / "curves.png")
+
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def comparison(**latencies: list[float | None]) -> Comparison:
+    """Each program takes a second of its search's clock."""
+    sessions = {
+        name.replace("_", ":"): {
+            "latencies": values,
+            "clock": [float(i + 1) for i in range(len(values))],
+            "spent": dict.fromkeys(PARTS, 1.0),
+        }
+        for name, values in latencies.items()
+    }
+    group = {"task": "t", "desc": "d", "seed": 0, "sessions": sessions}
+    return Comparison({"contenders": list(sessions), "groups": [group]})
+
+
+def test_a_model_is_held_against_the_last_latency_of_tvms_own() -> None:
+    (against,) = comparison(tlp_1=[3.0, 1.0, 0.5], xgb_1=[None, 4.0, 2.0, 1.0]).against_baseline()
+
+    assert against.latency == pytest.approx(0.5)
+    assert (against.reached, against.runs) == (1, 1)
+    assert against.sooner == pytest.approx(4 / 2)
+    assert against.fewer == pytest.approx(4 / 2)
+
+
+def test_a_model_that_never_gets_there_is_counted_as_such() -> None:
+    (against,) = comparison(tlp_1=[3.0, 2.0], xgb_1=[1.0, 4.0]).against_baseline()
+
+    assert against.latency == against.slowest == pytest.approx(2.0)
+    assert (against.reached, against.runs) == (0, 1)
+    assert np.isnan(against.sooner)
+
+
+@pytest.mark.parametrize("text", ["tpl", "xgb:0", "xgb:x", ""])
+def test_a_model_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(ComparisonError, match="expected one of tlp, tlp-online, xgb, random"):
+        contender(text, 64)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", json.dumps({"format": "tlp-tvm-comparison", "format_version": 9})]
+)
+def test_a_folder_without_a_comparison_is_refused(tmp_path: Path, text: str) -> None:
+    if text:
+        (tmp_path / "comparison.json").write_text(text)
+    with pytest.raises(ComparisonError, match="expected"):
+        read_comparison(tmp_path)
