@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.records import RecordBatch
-from tlp_tvm.features import EncodingReport
+from tlp_tvm.features import Embedding, EncodingReport
 from tlp_tvm.layout import FeatureLayout
 
 PROPOSAL_QUANTILE = 0.999
@@ -35,12 +35,13 @@ class LayoutStatistics:
     lengths: dict[int, int] = field(default_factory=dict)
     widths: dict[int, int] = field(default_factory=dict)
 
-    def add(self, batch: RecordBatch) -> None:
-        """Count the programs of a batch."""
-        batch.encode(self.layout, report=self.report)
+    def add(self, batch: RecordBatch) -> Embedding:
+        """Count the programs of a batch. Returns their embeddings, which that takes."""
+        features = batch.encode(self.layout, report=self.report)
         _count(self.lengths, batch.lengths)
         for block in batch.blocks:
             _count(self.widths, block.widths())
+        return features
 
     @property
     def cut_share(self) -> float:

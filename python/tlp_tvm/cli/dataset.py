@@ -187,6 +187,7 @@ def stats(
 
     from tlp_tvm.dataset import open_dataset
     from tlp_tvm.dataset.statistics import DatasetStatistics
+    from tlp_tvm.dataset.statistics_summary import summary_of
     from tlp_tvm.dataset.statistics_tables import statistics_tables
     from tlp_tvm.files import write_whole
     from tlp_tvm.layout import PRESETS, FeatureLayout
@@ -200,7 +201,7 @@ def stats(
     shards = range(len(opened.manifest.shards))
     for i in track(shards, "reading", console=progress_console, transient=True):
         statistics.add_shard(i)
-    told = statistics.to_dict()
+    told = summary_of(statistics)
     if html is not None:
         from tlp_tvm.dataset.statistics_page import statistics_page
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm import iter_records
-from tlp_tvm.dataset.source import DatasetSource, RecordGroup, find_source
+from tlp_tvm.dataset.names import Names, split_of_missing
+from tlp_tvm.dataset.source import DatasetSource, RecordGroup, find_source, is_built
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.features import Embedding, FeatureLayout, RecordBatch
 
@@ -55,7 +56,7 @@ class MeasuredDataset:
     counts: NDArray[np.int32]
     """(N,) rows of each program, at most L."""
     digest: str
-    """Names the files that this was read from (see `DatasetSource`)."""
+    """Names the files that this was read from (see `DatasetSource`), or the built dataset."""
 
     def __len__(self) -> int:
         return len(self.task_index)
@@ -129,7 +130,7 @@ def load_measured(
     """Read measured programs.
 
     Args:
-        source: a dataset folder, a log, or a list of logs (see `DatasetSource`).
+        source: a built dataset, a dataset folder, a log, or a list of logs (see `DatasetSource`).
         layout: how programs are embedded.
         platforms: the platforms of a dataset folder to take, in this order (all when None). Plain logs have
             a platform a target, called like the target; one name here renames the only one.
@@ -139,6 +140,10 @@ def load_measured(
         DatasetError: nothing is there, or the records and the table of tasks disagree.
         RecordError: a line is no record.
     """
+    if isinstance(source, (str, os.PathLike)) and is_built(source):
+        from tlp_tvm.dataset.loading import load_built  # pyarrow takes a while to import
+
+        return load_built(source, layout, platforms=platforms, threads=threads)
     found = find_source(source, platforms)
     reader = _Reader(layout, found)
     for group in found.groups:
@@ -153,9 +158,7 @@ class _Reader:
     def __init__(self, layout: FeatureLayout, source: DatasetSource) -> None:
         self.layout = layout
         self.source = source
-        self.platforms: dict[str, str] = {}  # name -> target
-        self.splits: dict[str, str] = {}  # workload key -> split
-        self.task_of: dict[str, int] = {}
+        self.names = Names()
         self.program_of: dict[tuple[int, int], int] = {}  # (task, hash) -> program
         self.primitives: list[NDArray[np.float32]] = []
         self.counts: list[NDArray[np.int32]] = []
@@ -163,8 +166,8 @@ class _Reader:
 
     def add(self, group: RecordGroup, batch: RecordBatch, threads: int) -> None:
         """Add one batch of records."""
-        platform = np.array([self._platform(group, task.target.strip()) for task in batch.tasks], np.int64)
-        task = np.array([self._task(group, task.workload_key) for task in batch.tasks], np.int64)
+        platform = self.names.platforms(self.source, group, batch.tasks)
+        task = self.names.tasks(self.source, group, batch.tasks)
         known = len(self.program_of)
         keys = zip(task[batch.task_ids].tolist(), batch.sequence_hashes.tolist(), strict=True)
         program = np.array([self.program_of.setdefault(k, len(self.program_of)) for k in keys], np.int64)
@@ -177,33 +180,9 @@ class _Reader:
             self.primitives.append(features[np.arange(self.layout.length) < counts[:, None]])
         self.counts.append(counts)
 
-    def _platform(self, group: RecordGroup, target: str) -> int:
-        name = group.platform or target
-        known = self.platforms.setdefault(name, target)
-        if known != target:
-            raise DatasetError(
-                f'{self.source.name}: platform {name}: expected one target, found "{known}" and "{target}"; '
-                "give each a folder of its own"
-            )
-        return list(self.platforms).index(name)
-
-    def _task(self, group: RecordGroup, workload_key: str) -> int:
-        if self.source.table is not None and workload_key not in self.source.table:
-            raise DatasetError(
-                f"{group.files[0]} or a file beside it: expected workloads that tasks.json lists as "
-                f"measured, found {workload_key}"
-            )
-        split = self.splits.setdefault(workload_key, group.split)
-        if split != group.split:
-            raise DatasetError(
-                f"{self.source.name}: expected each task in one split, found {workload_key} in "
-                f"{split} and {group.split}"
-            )
-        return self.task_of.setdefault(workload_key, len(self.task_of))
-
     def dataset(self, names: Sequence[str] | None) -> MeasuredDataset:
         """What was gathered, ordered by task."""
-        platforms = [Platform(name, target) for name, target in self.platforms.items()]
+        platforms = [Platform(name, target) for name, target in self.names.targets.items()]
         if names is not None:
             if len(names) != 1 or len(platforms) != 1:
                 found = ", ".join(f'"{p.target}"' for p in platforms)
@@ -214,13 +193,15 @@ class _Reader:
             platforms = [Platform(names[0], platforms[0].target)]
         if not self.program_of:
             raise DatasetError(f"{self.source.name}: expected measure records, found none")
-        tasks = [MeasuredTask(k, s, self.source.weights(k, s)) for k, s in self.splits.items()]
+        splits = dict(self.names.splits)
         for key, entries in (self.source.table or {}).items():
-            if key not in self.task_of:  # measured, says the table: evaluation shall see that it is missing
-                split = "test" if any(e["split"] == "test" for e in entries) else entries[0]["split"]
-                tasks.append(MeasuredTask(key, split, self.source.weights(key, split)))
+            if key not in splits:  # measured, says the table: evaluation shall see that it is missing
+                splits[key] = split_of_missing(entries)
+        tasks = [MeasuredTask(k, s, self.source.weights(k, s)) for k, s in splits.items()]
         task_index = np.array([task for task, _ in self.program_of], np.int32)
         order = np.argsort(task_index, kind="stable")
+        program, platform, latency = (np.concatenate(parts) for parts in zip(*self.measured, strict=True))
+        latencies = mean_latencies(program, platform, latency, (len(order), len(platforms)))
         counts = np.concatenate(self.counts)
         starts = np.cumsum(counts, dtype=np.int64) - counts
         return MeasuredDataset(
@@ -228,21 +209,35 @@ class _Reader:
             platforms=tuple(platforms),
             tasks=tuple(tasks),
             task_index=task_index[order],
-            latencies=self._latencies(len(platforms))[order],
+            latencies=latencies[order],
             primitives=np.concatenate(self.primitives),
             starts=starts[order],
             counts=counts[order],
             digest=self.source.digest,
         )
 
-    def _latencies(self, platforms: int) -> NDArray[np.float64]:
-        """(N, P): mean over the measurements that worked."""
-        program, platform, latency = (np.concatenate(parts) for parts in zip(*self.measured, strict=True))
-        shape = (len(self.program_of), platforms)
-        worked = np.isfinite(latency) & (latency > 0)
-        sums, count, tried = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
-        tried[program, platform] = True
-        np.add.at(sums, (program[worked], platform[worked]), latency[worked])
-        np.add.at(count, (program[worked], platform[worked]), 1)
-        with np.errstate(invalid="ignore"):
-            return np.where(count > 0, sums / np.maximum(count, 1), np.where(tried, np.inf, np.nan))
+
+def mean_latencies(
+    program: NDArray[np.int64],
+    platform: NDArray[np.int64],
+    latency: NDArray[np.float64],
+    shape: tuple[int, int],
+) -> NDArray[np.float64]:
+    """Means over the measurements that worked.
+
+    Args:
+        program: (M,) the program of each measurement.
+        platform: (M,) its platform.
+        latency: (M,) seconds; infinity where it failed.
+        shape: (N, P).
+
+    Returns:
+        (N, P): seconds; infinity where measuring failed, NaN where nobody measured.
+    """
+    worked = np.isfinite(latency) & (latency > 0)
+    sums, count, tried = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
+    tried[program, platform] = True
+    np.add.at(sums, (program[worked], platform[worked]), latency[worked])
+    np.add.at(count, (program[worked], platform[worked]), 1)
+    with np.errstate(invalid="ignore"):
+        return np.where(count > 0, sums / np.maximum(count, 1), np.where(tried, np.inf, np.nan))

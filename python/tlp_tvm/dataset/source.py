@@ -15,7 +15,8 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ from tlp_tvm.ansor.record_files import record_files
 from tlp_tvm.errors import DatasetError
 
 TASK_TABLE = "tasks.json"
+
+MANIFEST = "manifest.json"
+"""What a built dataset has instead."""
 
 PLAIN_NETWORK = "records"
 """Stands for the network of tasks whose network is not known; each counts once in it."""
@@ -50,8 +54,21 @@ class DatasetSource:
     groups: tuple[RecordGroup, ...]
     table: dict[str, list[dict[str, Any]]] | None = None
     """Workload key -> its measured entries; None for plain record files."""
-    digest: str = field(default="", repr=False)
-    """SHA-256 of the lines that `sha256sum` prints for the sorted files."""
+    table_file: str | None = None
+    is_complete: bool = True
+    """Records of tasks that the table lacks are an error."""
+
+    @property
+    def files(self) -> list[str]:
+        """The record files, in the order in which they are read."""
+        return [file for group in self.groups for file in group.files]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the lines that `sha256sum` prints for the sorted files, the table among them."""
+        if self.table_file is None:
+            return _digest(self.files, Path())
+        return _digest([self.table_file, *self.files], Path(self.table_file).parent)
 
     def weights(self, workload_key: str, split: str) -> dict[str, int]:
         """How often a task occurs in each network of a split."""
@@ -59,6 +76,11 @@ class DatasetSource:
             return {PLAIN_NETWORK: 1}
         entries = self.table.get(workload_key, [])
         return {str(e["network"]): int(e["weight"]) for e in entries if e["split"] == split}
+
+
+def is_built(path: PathLike) -> bool:
+    """Whether a folder looks like a built dataset, and not like one of records."""
+    return (Path(path) / MANIFEST).is_file() and not (Path(path) / TASK_TABLE).exists()
 
 
 def find_source(
@@ -83,7 +105,7 @@ def find_source(
     if missing:
         raise DatasetError(f"{missing[0]}: expected a dataset folder or a record file, found nothing")
     name = str(source) if isinstance(source, (str, os.PathLike)) else f"{len(files)} record files"
-    return DatasetSource(name, (RecordGroup(tuple(files)),), digest=_digest(files, Path()))
+    return DatasetSource(name, (RecordGroup(tuple(files)),))
 
 
 def _dataset_folder(folder: Path, platforms: Sequence[str] | None) -> DatasetSource:
@@ -102,8 +124,7 @@ def _dataset_folder(folder: Path, platforms: Sequence[str] | None) -> DatasetSou
     ]
     if not groups:
         raise DatasetError(f"{folder}: expected folders <platform>/<split> with records, found none")
-    files = [str(folder / TASK_TABLE), *(file for group in groups for file in group.files)]
-    return DatasetSource(str(folder), tuple(groups), table, _digest(files, folder))
+    return DatasetSource(str(folder), tuple(groups), table, str(folder / TASK_TABLE))
 
 
 def _read_table(path: Path) -> dict[str, list[dict[str, Any]]]:
