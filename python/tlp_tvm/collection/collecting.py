@@ -22,6 +22,7 @@ from tlp_tvm.ansor.measure import FAILED_COST, MeasureSettings, MeasuringPool, r
 from tlp_tvm.ansor.measure_remote import RemotePool
 from tlp_tvm.ansor.measure_worker import Outcome, realtime_allowed
 from tlp_tvm.ansor.native_messages import native_messages_to
+from tlp_tvm.ansor.records import iter_records
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.ansor.tune_inputs import cores_of, target_of
 from tlp_tvm.collection.folder import CollectionFolder
@@ -81,9 +82,11 @@ class _Collection:
         how = self._how(target)
         with CollectionFolder(settings.out, platform) as folder:
             with self._spent("plan"):
-                tasks = plan_tasks(settings.networks, target, self.observer.step)
+                others = self._programs_from()
+                split_for = _target_in(others) if others else None
+                tasks = plan_tasks(settings.networks, target, self.observer.step, split_for)
                 folder.begin(_description(settings, target, how), tasks)
-                sources = self._sources(tasks, folder)
+                sources = self._sources(tasks, folder, others)
             self.known = sum(len(source.known) for source in sources)
             self.observer.planned(len(tasks), self._wanted(sources), self.known)
             finished = self._measure(sources, folder, how)
@@ -106,8 +109,9 @@ class _Collection:
             )
         return dataclasses.replace(how, threads=how.threads or cores_of(target))
 
-    def _sources(self, tasks: Sequence[PlannedTask], folder: CollectionFolder) -> list[ProgramSource]:
-        others = self._programs_from()
+    def _sources(
+        self, tasks: Sequence[PlannedTask], folder: CollectionFolder, others: dict[str, list[Path]] | None
+    ) -> list[ProgramSource]:
         sources = []
         for task in tasks:
             source = ProgramSource(task, self.settings.seed)
@@ -233,6 +237,12 @@ class _Collection:
             yield
         finally:
             self.seconds[name] += time.monotonic() - began
+
+
+def _target_in(files: dict[str, list[Path]]) -> Any:
+    """The target of the first record."""
+    file = next(file for group in files.values() for file in group)
+    return load_tvm().target.Target(next(iter_records([str(file)])).tasks[0].target)
 
 
 def platform_name(target: Any) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tlp_tvm.ansor.layout_rewrite import keep_layout_where_needed
+from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.networks import architecture_of, canonical_name, load_network
-from tlp_tvm.ansor.tasks import extract_tasks
+from tlp_tvm.ansor.tasks import extract_tasks, hardware_without_driver
 from tlp_tvm.ansor.tune_inputs import hardware_of, quiet_builds
 
 
@@ -54,13 +55,17 @@ class PlannedTask:
         ]
 
 
-def plan_tasks(networks: Sequence[str], target: Any, tell: Callable[[str], None]) -> list[PlannedTask]:
+def plan_tasks(
+    networks: Sequence[str], target: Any, tell: Callable[[str], None], split_for: Any = None
+) -> list[PlannedTask]:
     """Split networks into tasks.
 
     Args:
         networks: built-in names.
         target: TVM target.
         tell: is told in words what is going on.
+        split_for: TVM target that the networks are split for, if another: what TVM packs a convolution's
+            channels by depends on it, and the same programs need the same tasks.
 
     Returns:
         Each task once, in the order of the networks.
@@ -72,12 +77,15 @@ def plan_tasks(networks: Sequence[str], target: Any, tell: Callable[[str], None]
     planned: dict[str, PlannedTask] = {}
     for name in names:
         tell(f"splitting {name} into tasks")
-        for task, weight in _tasks_of(name, target):
+        for task, weight in _tasks_of(name, split_for or target):
             known = planned.setdefault(str(task.workload_key), PlannedTask(task))
             known.weights[name] = weight
     tell("trying the tasks")
     with quiet_builds():
-        tasks, _ = keep_layout_where_needed([each.task for each in planned.values()])
+        found = [each.task for each in planned.values()]
+        if split_for is not None:
+            found = [_for_target(task, target) for task in found]
+        tasks, _ = keep_layout_where_needed(found)
     for each, task in zip(planned.values(), tasks, strict=True):
         each.task = task
     return list(planned.values())
@@ -91,6 +99,17 @@ def task_id(workload_key: str) -> str:
 def split_of(network: str) -> str:
     """The split of a network; "train" for those that are no built-in ones."""
     return architecture_of(network).split
+
+
+def _for_target(task: Any, target: Any) -> Any:
+    return load_tvm().auto_scheduler.SearchTask(
+        workload_key=task.workload_key,
+        target=target,
+        hardware_params=hardware_of(target) or hardware_without_driver(str(target)),
+        layout_rewrite_option=task.layout_rewrite_option,
+        task_inputs=list(task.task_input_names) or None,
+        desc=task.desc,
+    )
 
 
 def _tasks_of(network: str, target: Any) -> Iterator[tuple[Any, int]]:
