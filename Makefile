@@ -19,6 +19,9 @@ CMAKE := $(BIN)/cmake --log-level=WARNING -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(a
 CMAKE_TESTS := -DTLP_TVM_PYTHON=OFF -DTLP_TVM_TESTS=ON -DTLP_TVM_WERROR=ON
 CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
 
+# Mutated lines that `make sanitize` compares with Python's json: some ten seconds.
+SANITIZED_LINES ?= 100000
+
 export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -78,11 +81,13 @@ pretrained: $(VENV)/.package  ## train the shipped model again, from datasets/
 fuzz: test-cpp  ## a million mutated record lines, compared with Python's json
 	$(BIN)/python tests/python/fuzz_oracle.py build/tests/tests/cpp/fuzz_records tests/fuzz/corpus/* --lines 1000000
 
-sanitize: $(VENV)/.dependencies  ## the C++ tests under the address, undefined-behaviour and thread sanitizers
+sanitize: $(VENV)/.dependencies  ## the C++ tests, and fuzzed records, under the address, undefined-behaviour and thread sanitizers
 	for sanitizer in address,undefined thread; do \
 	  $(CMAKE) -B build/$$sanitizer $(CMAKE_TESTS) -DTLP_TVM_SANITIZE=$$sanitizer -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  && $(BIN)/cmake --build build/$$sanitizer && $(CTEST) --test-dir build/$$sanitizer || exit 1; \
 	done
+	$(BIN)/python tests/python/fuzz_oracle.py build/address,undefined/tests/cpp/fuzz_records tests/fuzz/corpus/* \
+	  --lines $(SANITIZED_LINES)
 
 clean:  ## remove what was built; the environment stays
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,22 +1,28 @@
 """How fast are measure records read, and in how little memory?
 
-Set-up: the lines of datasets/epyc, repeated to --megabytes of plain text. Rates in MB/s and records/s of
-  - native: `read_records` without a layout's encoding, and with it, one thread and all;
+Set-up: the lines of datasets/epyc, repeated to --megabytes of plain text, in one file. Rates of
+  - parse: the text is in memory, and becomes records (`_core.parse_block`);
+  - file to embedding: `extract_records`, which keeps records and embeddings of the whole file;
+  - streamed: `iter_records`, each batch encoded into one array that is used again;
   - Python: `json.loads` and a NumPy encoder, what one writes without the native reader;
   - simdjson: two bare passes over the same bytes (simdjson_pass.cc), nothing kept; needs Debian's
     libsimdjson-dev.
+Each on one thread and on two, in turn, the best of --rounds; CPU seconds, of all threads, beside: where they
+are the same and the clock is not, it was other work on the machine that kept the second thread waiting.
 Checked before timing: native and Python embeddings of the first thousand records are equal in every number.
-Takeaway: the ratios at the end. `--memory GB` reads a log of that size in batches and prints the peak memory.
+Takeaway: the ratios at the end. `--memory GB` reads a log of that size, streamed, and prints the peak memory.
 
-    python benchmarks/records.py [--megabytes 64] [--memory 2]
+    python benchmarks/records.py [--megabytes 64] [--rounds 9] [--layout paper-cpu] [--memory 2]
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import itertools
 import json
+import resource
 import shutil
 import subprocess
 import sys
@@ -25,12 +31,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tlp_tvm import _core
 from tlp_tvm.ansor.record_files import record_files
-from tlp_tvm.bench.timing import machine, rate_of
-from tlp_tvm.features import FeatureLayout, extract_records
+from tlp_tvm.ansor.records import iter_records
+from tlp_tvm.bench.python_route import PythonEncoder
+from tlp_tvm.bench.timing import costs_of, machine
+from tlp_tvm.features import Embedding, FeatureLayout, extract_records
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "datasets" / "epyc"
@@ -56,33 +63,31 @@ def write_log(path: Path, size: int) -> int:
     raise AssertionError("the lines never end")
 
 
-def python_reader(path: Path, layout: FeatureLayout, limit: int | None = None) -> NDArray[np.float32]:
+def python_reader(path: Path, layout: FeatureLayout) -> Embedding:
     """`json.loads` and a NumPy encoder of a flat layout."""
-    spec = layout.to_dict()
-    one_hot = {
-        kind: [float(i == k) for i in range(len(spec["kinds"]))] for k, kind in enumerate(spec["kinds"])
-    }
-    tokens = {key.split(".")[0]: names for key, names in spec["tokens"].items()}
-    rows: list[NDArray[np.float32]] = []
+    encoder = PythonEncoder(layout)
+    rows: list[Embedding] = []
     latencies: list[float] = []
     with path.open("rb") as file:
-        for line in itertools.islice(file, limit):
+        for line in file:
             record = json.loads(line)
             latencies.append(float(np.mean(record["r"][0])))
-            out = np.zeros((layout.length, layout.width), np.float32)
-            for row, step in enumerate(record["i"][1][1][: layout.length]):
-                values = list(one_hot[step[0]])
-                for field in step[1:]:
-                    if isinstance(field, list):
-                        values += field
-                    elif isinstance(field, str):
-                        values.append(tokens[step[0]][field])
-                    else:
-                        values.append(field)
-                values = values[: layout.width]
-                out[row, : len(values)] = values
-            rows.append(out)
+            rows.append(encoder.encode(record["i"][1][1]))
     return np.stack(rows)
+
+
+def stream(path: Path, layout: FeatureLayout, out: Embedding, threads: int) -> int:
+    """Embed a log batch by batch into one array; returns how many records."""
+    count = 0
+    for batch in iter_records(path, batch_size=len(out), threads=threads):
+        batch.encode(layout, threads=threads, out=out)
+        count += len(batch)
+    return count
+
+
+def streaming_array(layout: FeatureLayout) -> Embedding:
+    """Room for a batch of records."""
+    return np.zeros((8192, layout.length, layout.width), np.float32)
 
 
 def simdjson_rates(path: Path, folder: Path) -> dict[str, float] | None:
@@ -105,70 +110,83 @@ def simdjson_rates(path: Path, folder: Path) -> dict[str, float] | None:
     return rates
 
 
-def speed(megabytes: int) -> None:
+def speed(megabytes: int, rounds: int, layout_name: str) -> None:
     """Print the rates and their ratios."""
-    layout = FeatureLayout.preset("paper-cpu")
+    layout, flat = FeatureLayout.preset(layout_name), FeatureLayout.preset("paper-cpu")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         log = folder / "log.json"
-        size = megabytes << 20
-        count = write_log(log, size)
-        size = log.stat().st_size
+        count = write_log(log, megabytes << 20)
         text = log.read_bytes()
         sample = folder / "sample.json"
         sample.write_bytes(b"".join(text.splitlines(keepends=True)[:1000]))
-        expected = python_reader(sample, layout)
-        assert np.array_equal(extract_records(sample, layout).features, expected), "the two readers differ"
-
-        print(f"{count:,} records, {size / 1e6:,.0f} MB; MB/s (records/s), best repeat")
-
-        def show(label: str, bytes_per_second: float) -> None:
-            print(f"  {label:<42} {bytes_per_second / 1e6:9,.1f} ({bytes_per_second / size * count:11,.0f})")
-
-        one = rate_of(lambda: _core.read_block(text, "log", 1, False, 1), size, least=5).best
-        two = rate_of(lambda: _core.read_block(text, "log", 1, False, 2), size, least=5).best
-        show("native, parse, 1 thread", one)
-        show("native, parse, 2 threads", two)
-        whole_one = rate_of(lambda: extract_records(log, layout, threads=1), size, least=3).best
-        whole_two = rate_of(lambda: extract_records(log, layout, threads=2), size, least=3).best
-        show("native, file to embedding, 1 thread", whole_one)
-        show("native, file to embedding, 2 threads", whole_two)
-        python_size = sample.stat().st_size
-        python = rate_of(lambda: python_reader(sample, layout), python_size, least=3).best
-        show("Python, file to embedding", python)
+        sample_size = sample.stat().st_size
+        expected = python_reader(sample, flat)
+        assert np.array_equal(extract_records(sample, flat).features, expected), "the two readers differ"
+        out = streaming_array(layout)
+        costs = costs_of(
+            {
+                "Python, file to embedding": lambda: python_reader(sample, flat),
+                **{
+                    f"{what}, {threads} thread{'s' * (threads > 1)}": functools.partial(work, threads)
+                    for what, work in {
+                        "parse": lambda threads: _core.parse_block(text, False, threads),
+                        "file to embedding": lambda threads: extract_records(log, layout, threads=threads),
+                        "streamed": lambda threads: stream(log, layout, out, threads),
+                    }.items()
+                    for threads in (1, 2)
+                },
+            },
+            rounds=rounds,
+        )
         passes = simdjson_rates(log, folder)
-        if passes:
-            show("simdjson, tree only", passes["dom"])
-            show("simdjson, tree and every value", passes["values"])
-        print("ratios")
-        print(f"  native / Python, file to embedding, 1 thread   {whole_one / python:.1f}x")
-        print(f"  2 threads / 1 thread, parse                    {two / one:.2f}x")
-        print(f"  2 threads / 1 thread, file to embedding        {whole_two / whole_one:.2f}x")
-        if passes:
-            print(f"  simdjson's tree / native parse, 1 thread       {passes['dom'] / one:.2f}x")
-            print(f"  simdjson's tree and values / native parse      {passes['values'] / one:.2f}x")
+
+    print(f"{count:,} records, {len(text) / 1e6:,.0f} MB, layout {layout.name}; best of {rounds} rounds")
+    print(f"  {'':<28} {'MB/s':>9} {'records/s':>12} {'CPU s':>7}")
+    rates = {}
+    for label, cost in costs.items():
+        size = sample_size if label.startswith("Python") else len(text)
+        rates[label] = size / cost.seconds
+        records = rates[label] / len(text) * count
+        print(f"  {label:<28} {rates[label] / 1e6:9,.1f} {records:12,.0f} {cost.cpu_seconds:7.3f}")
+    for label, rate in (passes or {}).items():
+        print(f"  simdjson, {label:<18} {rate / 1e6:9,.1f} {rate / len(text) * count:12,.0f}")
+    print("ratios")
+    python = rates["Python, file to embedding"]
+    for what in ("file to embedding", "streamed"):
+        print(f"  native / Python, {what}, 1 thread: {rates[f'{what}, 1 thread'] / python:.1f}x")
+    for what in ("parse", "file to embedding", "streamed"):
+        one, two = f"{what}, 1 thread", f"{what}, 2 threads"
+        more = costs[two].cpu_seconds / costs[one].cpu_seconds
+        print(f"  2 threads / 1 thread, {what}: {rates[two] / rates[one]:.2f}x (CPU seconds {more:.2f}x)")
+    for label, rate in (passes or {}).items():
+        print(f"  simdjson's {label} / native parse, 1 thread: {rate / rates['parse, 1 thread']:.2f}x")
 
 
-def memory(gigabytes: float) -> None:
-    """Read a large log in batches, in a process of its own, and print the peak memory."""
+def memory(gigabytes: float, layout_name: str) -> None:
+    """Stream a large log, in a process of its own, and print the peak memory."""
     with tempfile.TemporaryDirectory() as name:
         log = Path(name) / "log.json"
         if shutil.disk_usage(name).free < gigabytes * 2e9:
             sys.exit(f"{name}: expected {gigabytes * 2:.0f} GB of free disk, found less")
         count = write_log(log, int(gigabytes * 1e9))
-        code = (
-            "import resource, sys; sys.path.insert(0, sys.argv[2]); import records as r;"
-            "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
-            "n = sum(len(b) for b in r.iter_records(sys.argv[1]));"
-            "print(n, before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-        )
-        done = subprocess.check_output(
-            [sys.executable, "-c", code, str(log), str(Path(__file__).parent)], text=True
-        )
-        read, before, peak = map(int, done.split())
-        assert read == count, f"{read} records read of {count}"
-        print(f"{gigabytes:g} GB, {count:,} records: peak {peak / 1024:.0f} MB")
-        print(f"  of which {before / 1024:.0f} MB before reading (Python, NumPy)")
+        for what, embeds in (("records alone", False), (f"embedded in the layout {layout_name}", True)):
+            command = [sys.executable, __file__, "--read", str(log), "--layout", layout_name]
+            command += ["--embed"] * embeds
+            read, before, peak = map(int, subprocess.check_output(command, text=True).split())
+            assert read == count, f"{read} records read of {count}"
+            print(f"{gigabytes:g} GB, {count:,} records, {what}: peak {peak / 1024:.0f} MB")
+            print(f"  of which {before / 1024:.0f} MB before reading (Python, NumPy)")
+
+
+def read_and_weigh(log: Path, layout: FeatureLayout | None) -> None:
+    """What `memory` runs: how many records, and the peak memory in KiB before and after reading them."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    if layout is None:
+        count = sum(len(batch) for batch in iter_records(log))
+    else:
+        count = stream(log, layout, streaming_array(layout), 0)
+    print(count, before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 
 def main() -> None:
@@ -177,12 +195,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--megabytes", type=int, default=64, help="size of the log whose reading is timed")
+    parser.add_argument("--rounds", type=int, default=9, help="how often each piece of work is timed")
+    parser.add_argument("--layout", default="paper-cpu", help="layout of the native embeddings")
     parser.add_argument("--memory", type=float, default=0, metavar="GB", help="also read a log of this size")
+    parser.add_argument("--read", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--embed", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.read:
+        read_and_weigh(options.read, FeatureLayout.preset(options.layout) if options.embed else None)
+        return
     print(", ".join(f"{key} {value}" for key, value in machine().items()))
-    speed(options.megabytes)
+    speed(options.megabytes, options.rounds, options.layout)
     if options.memory:
-        memory(options.memory)
+        memory(options.memory, options.layout)
 
 
 if __name__ == "__main__":

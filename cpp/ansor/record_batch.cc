@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/error.h"
+
 namespace tlp_tvm {
 namespace ansor {
 
@@ -22,11 +24,49 @@ std::string TaskEntry::Identity() const {
   return identity;
 }
 
+RecordBatch::RecordBatch(RecordBatch* other, std::shared_ptr<Arena> arena)
+    : arena_(std::move(arena)),
+      sequences(other->sequences, arena_.get()),
+      rows(other->rows, arena_.get()),
+      costs(other->costs, arena_.get()),
+      tasks(std::move(other->tasks)),
+      skipped(std::move(other->skipped)),
+      fault(std::move(other->fault)),
+      lines(other->lines) {}
+
+std::size_t RecordBatch::BytesOfCopy() const {
+  return sequences.BytesOfCopy() + rows.size() * sizeof(RecordRow) + costs.size() * sizeof(double) +
+         2 * Arena::kSlack;
+}
+
+void RecordBatch::Clear() {
+  sequences.Clear();
+  rows.clear();
+  costs.clear();
+  tasks.clear();
+  task_by_identity_.clear();
+  skipped.clear();
+  fault.reset();
+  lines = 0;
+}
+
 std::uint32_t RecordBatch::Intern(TaskEntry task) {
   const auto [entry, is_new] =
       task_by_identity_.try_emplace(task.Identity(), static_cast<std::uint32_t>(tasks.size()));
   if (is_new) tasks.push_back(std::move(task));
   return entry->second;
+}
+
+void RecordBatch::Place(const std::string& path, std::int64_t lines_before) {
+  const auto sentence_at = [&](const SkippedLine& bad) {
+    return path + ":" + std::to_string(lines_before + bad.line) + ": " + bad.sentence;
+  };
+  if (fault) throw RecordError(sentence_at(*fault));
+  for (RecordRow& row : rows) row.line += lines_before;
+  for (SkippedLine& bad : skipped) {
+    bad.sentence = sentence_at(bad);
+    bad.line += lines_before;
+  }
 }
 
 void RecordBatch::Rollback() {

@@ -6,12 +6,15 @@
 #define TLP_TVM_ANSOR_RECORD_BATCH_H_
 
 #include <cstdint>
-#include <map>
+#include <memory>
+#include <memory_resource>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "core/arena.h"
 #include "core/primitive.h"
 
 namespace tlp_tvm {
@@ -51,17 +54,34 @@ struct SkippedLine {
 
 /*! \brief Records in the order of their lines. A record is in all of it or in none of it. */
 class RecordBatch {
+ private:
+  std::shared_ptr<Arena> arena_;  ///< where the arrays lie, if not on the heap; goes last
+
  public:
+  RecordBatch() = default;
+  RecordBatch(RecordBatch&&) = default;
+  RecordBatch& operator=(RecordBatch&&) = delete;  // the arrays would stay where they were
+  /*! \brief What `other` holds, its arrays copied to the arena, with the rest moved. */
+  RecordBatch(RecordBatch* other, std::shared_ptr<Arena> arena);
+  std::size_t BytesOfCopy() const;
+  void Clear();
+
   SequenceBatch sequences;
-  std::vector<RecordRow> rows;
-  std::vector<double> costs;  ///< seconds
+  std::pmr::vector<RecordRow> rows;
+  std::pmr::vector<double> costs;  ///< seconds
   std::vector<TaskEntry> tasks;
   std::vector<SkippedLine> skipped;
-  std::int64_t lines = 0;  ///< lines read, blank and skipped ones included
+  std::optional<SkippedLine> fault;  ///< the bad line that ended the reading
+  std::int64_t lines = 0;            ///< lines read, blank and skipped ones included
 
   /*! \return The index of the task in `tasks`, added if it is new. */
   std::uint32_t Intern(TaskEntry task);
   std::size_t CostsBegin(std::size_t row) const { return row == 0 ? 0 : rows[row - 1].costs_end; }
+  /*!
+   * \brief Turns line numbers within the batch into those of its file.
+   * \throws RecordError where the batch has a fault.
+   */
+  void Place(const std::string& path, std::int64_t lines_before);
   /*! \brief Forgets what was added after the last complete row. */
   void Rollback();
 

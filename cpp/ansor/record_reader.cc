@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "ansor/step_names.h"
+#include "ansor/step_scan.h"
 #include "ansor/steps.h"
+#include "core/arena.h"
 #include "core/error.h"
 #include "core/json_cursor.h"
 #include "core/parallel_for.h"
@@ -16,7 +19,7 @@ namespace ansor {
 namespace {
 
 /*! \brief Bytes of lines per unit of work. */
-constexpr std::size_t kBytesPerChunk = std::size_t{1} << 19;
+constexpr std::size_t kBytesPerChunk = std::size_t{1} << 20;
 
 /*! \brief The cost that TVM writes for a program that could not be measured. */
 constexpr double kFailedCost = 1e10;
@@ -30,13 +33,13 @@ constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 /*! \brief Reads the records of one chunk, one after the other. */
 class ChunkReader {
  public:
-  explicit ChunkReader(RecordBatch* batch) : batch_(batch) {}
+  ChunkReader(RecordBatch* batch, const char* end) : batch_(batch), end_(end) {}
 
-  /*! \param end Points at the line's '\n'. */
-  void ReadLine(const char* begin, const char* end) {
-    JsonCursor cursor(begin, end);
+  /*! \return The '\n' that ends the line. */
+  const char* ReadLine(const char* begin) {
+    JsonCursor cursor(begin);
     cursor.SkipSpace();
-    if (cursor.left() == 0) return;  // a blank line
+    if (cursor.AtEnd()) return cursor.at();  // a blank line
     place_ = {};
     row_ = {};
     has_new_task_ = false;
@@ -47,8 +50,10 @@ class ChunkReader {
     }
     row_.task = last_task_index_;
     row_.costs_end = batch_->costs.size();
+    row_.line = batch_->lines;
     batch_->sequences.End();
     batch_->rows.push_back(row_);
+    return cursor.at();
   }
 
   /*! \return Where in the record the reader stood, for a message: "step 7: ", or nothing. */
@@ -110,7 +115,7 @@ class ChunkReader {
     cursor->SkipSpace();
     const char* const begin = cursor->at();
     // A log has long runs of one task: the same bytes mean the same task.
-    if (!last_task_.empty() && cursor->left() >= last_task_.size() &&
+    if (!last_task_.empty() && static_cast<std::size_t>(end_ - begin) >= last_task_.size() &&
         std::memcmp(begin, last_task_.data(), last_task_.size()) == 0) {
       cursor->MoveTo(begin + last_task_.size());
       return;
@@ -178,6 +183,11 @@ class ChunkReader {
   }
 
   void ReadStep(JsonCursor* cursor) {
+    cursor->SkipSpace();
+    if (const char* const end = ScanStep(cursor->at(), &batch_->sequences)) {
+      cursor->MoveTo(end);
+      return;
+    }
     cursor->OpenList("the step");
     const std::size_t kind = ReadKind(cursor);
     const KindSpec& spec = kStepKinds[kind];
@@ -267,6 +277,7 @@ class ChunkReader {
   };
 
   RecordBatch* batch_;
+  const char* end_;  ///< of the chunk
   RecordRow row_;
   PlaceInRecord place_;
   std::string scratch_;
@@ -277,36 +288,44 @@ class ChunkReader {
   std::string_view new_task_text_;
 };
 
-/*! \brief A bad line of a chunk, before its number in the file is known. */
-struct ChunkFault {
-  std::int64_t line = 0;
-  std::string sentence;
-};
-
-void ReadChunk(std::string_view chunk, OnError on_error, RecordBatch* batch, ChunkFault* fault) {
-  ChunkReader reader(batch);
+void ReadChunk(std::string_view chunk, OnError on_error, RecordBatch* batch) {
   const char* at = chunk.data();
   const char* const end = at + chunk.size();
+  ChunkReader reader(batch, end);
   while (at != end) {
-    const auto* stop =
-        static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
     ++batch->lines;
-    const std::size_t rows = batch->rows.size();
     try {
-      reader.ReadLine(at, stop);
-    } catch (const JsonFault& json_fault) {
+      at = reader.ReadLine(at) + 1;
+    } catch (const JsonFault& fault) {
       batch->Rollback();
-      std::string sentence = reader.Place() + json_fault.what();
+      SkippedLine line{batch->lines, fault.reason(), reader.Place() + fault.what()};
       if (on_error == OnError::kRaise) {
-        *fault = {batch->lines, std::move(sentence)};
+        batch->fault = std::move(line);
         return;
       }
-      batch->skipped.push_back({batch->lines, json_fault.reason(), std::move(sentence)});
+      batch->skipped.push_back(std::move(line));
+      at = static_cast<const char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at))) + 1;
     }
-    if (batch->rows.size() > rows) batch->rows.back().line = batch->lines;
-    at = stop + 1;
   }
 }
+
+/*! \brief Reads chunks one after the other, with what one of them leaves for the next to use. */
+class ChunkParser {
+ public:
+  std::unique_ptr<RecordBatch> Parse(std::string_view chunk, OnError on_error) {
+    // Read where the caches are warm, then copied in one go: arrays that grow in new memory would
+    // touch several times what they need.
+    scratch_.Clear();
+    ReadChunk(chunk, on_error, &scratch_);
+    const std::size_t bytes = scratch_.BytesOfCopy();
+    if (!arena_ || arena_->left() < bytes) arena_ = Arena::Take(bytes);
+    return std::make_unique<RecordBatch>(&scratch_, arena_);
+  }
+
+ private:
+  RecordBatch scratch_;
+  std::shared_ptr<Arena> arena_;
+};
 
 std::vector<std::string_view> CutAtLines(std::string_view text) {
   std::vector<std::string_view> chunks;
@@ -321,34 +340,34 @@ std::vector<std::string_view> CutAtLines(std::string_view text) {
 
 }  // namespace
 
-std::vector<RecordBatch> ReadRecords(std::string_view text, const std::string& path,
-                                     std::int64_t first_line, OnError on_error, int threads) {
+std::vector<RecordBatch> ParseRecords(std::string_view text, OnError on_error, int threads) {
   if (!text.empty() && text.back() != '\n') {
-    throw RecordError(path +
-                      ": expected a block of whole lines, found one that ends within a line");
+    throw RecordError("expected a block of whole lines, found one that ends within a line");
   }
   const std::vector<std::string_view> chunks = CutAtLines(text);
-  std::vector<RecordBatch> batches(chunks.size());
-  std::vector<ChunkFault> faults(chunks.size());
+  std::vector<std::unique_ptr<RecordBatch>> parsed(chunks.size());
   ParallelFor(chunks.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t c = begin; c < end; ++c) {
-      ReadChunk(chunks[c], on_error, &batches[c], &faults[c]);
-    }
+    thread_local ChunkParser parser;
+    for (std::size_t c = begin; c < end; ++c) parsed[c] = parser.Parse(chunks[c], on_error);
   });
+  std::vector<RecordBatch> batches;
+  batches.reserve(parsed.size());
+  for (const auto& batch : parsed) batches.push_back(std::move(*batch));
+  return batches;
+}
+
+void Place(const std::string& path, std::int64_t first_line, std::vector<RecordBatch>* batches) {
   std::int64_t before = first_line - 1;
-  for (std::size_t c = 0; c < chunks.size(); ++c) {
-    if (faults[c].line != 0) {
-      throw RecordError(path + ":" + std::to_string(before + faults[c].line) + ": " +
-                        faults[c].sentence);
-    }
-    for (RecordRow& row : batches[c].rows) row.line += before;
-    for (SkippedLine& skipped : batches[c].skipped) {
-      skipped.line += before;
-      skipped.sentence =
-          path + ":" + std::to_string(skipped.line) + ": " + std::move(skipped.sentence);
-    }
-    before += batches[c].lines;
+  for (RecordBatch& batch : *batches) {
+    batch.Place(path, before);
+    before += batch.lines;
   }
+}
+
+std::vector<RecordBatch> ReadRecords(std::string_view text, const std::string& path,
+                                     std::int64_t first_line, OnError on_error, int threads) {
+  std::vector<RecordBatch> batches = ParseRecords(text, on_error, threads);
+  Place(path, first_line, &batches);
   return batches;
 }
 

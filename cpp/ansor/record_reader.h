@@ -35,14 +35,23 @@ namespace ansor {
 enum class OnError { kRaise, kSkip };
 
 /*!
- * \brief Reads a block of whole lines.
+ * \brief Reads a block of whole lines, wherever in a file they stand: lines are counted from 1.
  * \param text Lines, each ended by '\n', the last one too.
+ * \param threads 0 for every core; the records do not depend on it.
+ * \return Batches that follow one another. With kRaise, one with a bad line ends at it (`fault`).
+ * \throws RecordError where the text ends within a line.
+ */
+std::vector<RecordBatch> ParseRecords(std::string_view text, OnError on_error, int threads);
+
+/*!
+ * \brief Says where the lines of parsed batches stand.
  * \param path What messages call the input.
  * \param first_line The 1-based number of the first line in its file.
- * \param threads 0 for every core; the records do not depend on it.
- * \return Batches that follow one another.
- * \throws RecordError of the first bad line, as `path:line: step: expected, found`, with kRaise.
+ * \throws RecordError of the first bad line, as `path:line: step: expected, found`.
  */
+void Place(const std::string& path, std::int64_t first_line, std::vector<RecordBatch>* batches);
+
+/*! \brief The two together. */
 std::vector<RecordBatch> ReadRecords(std::string_view text, const std::string& path,
                                      std::int64_t first_line, OnError on_error, int threads);
 

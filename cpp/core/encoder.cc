@@ -53,6 +53,12 @@ Encoder::Encoder(Layout layout, const Vocabulary& vocabulary)
 }
 
 void Encoder::Encode(const PrimitiveSequence& sequence, float* out, EncodingReport* report) const {
+  const std::size_t written = EncodeRows(sequence, out, report) * layout_.width;
+  std::memset(out + written, 0, (layout_.size() - written) * sizeof(float));
+}
+
+std::size_t Encoder::EncodeRows(const PrimitiveSequence& sequence, float* out,
+                                EncodingReport* report) const {
   const auto length = static_cast<std::size_t>(layout_.length);
   const auto width = static_cast<std::size_t>(layout_.width);
   const std::size_t kept = std::min(sequence.size, length);
@@ -61,18 +67,24 @@ void Encoder::Encode(const PrimitiveSequence& sequence, float* out, EncodingRepo
   if (layout_.drop == Drop::kHead) head = 0;
   if (layout_.drop == Drop::kMiddle) head = kept / 2;
 
-  std::memset(out, 0, layout_.size() * sizeof(float));
-  for (std::size_t row = 0; row < kept; ++row) {
-    const std::size_t i = row < head ? row : row + cut;
-    if (layout_.flat) {
-      FlatRow(sequence, i, out + row * width, report);
+  std::memset(out, 0, kept * width * sizeof(float));
+  for (std::size_t row = 0; row < kept; ++row, out += width) {
+    const Primitive& primitive = sequence.primitives[row < head ? row : row + cut];
+    if (const int column = layout_.one_hot[primitive.kind]; column >= 0) {
+      out[column] = 1.0f;
     } else {
-      AlignedRow(sequence, i, out + row * width, report);
+      ++report->unknown_kinds[primitive.kind];
+    }
+    if (layout_.flat) {
+      FlatRow(primitive, sequence, out, report);
+    } else {
+      AlignedRow(primitive, sequence, out, report);
     }
   }
   ++report->sequences;
   report->cut_sequences += cut != 0;
   report->cut_rows += static_cast<std::int64_t>(cut);
+  return kept;
 }
 
 const float* Encoder::Token(std::uint32_t kind, std::size_t field, std::string_view name,
@@ -86,15 +98,10 @@ const float* Encoder::Token(std::uint32_t kind, std::size_t field, std::string_v
   return nullptr;
 }
 
-void Encoder::FlatRow(const PrimitiveSequence& sequence, std::size_t i, float* row,
+void Encoder::FlatRow(const Primitive& primitive, const PrimitiveSequence& sequence, float* row,
                       EncodingReport* report) const {
-  const std::uint32_t kind = sequence.primitives[i].kind;
+  const std::uint32_t kind = primitive.kind;
   const KindSpec& spec = vocabulary_.kinds[kind];
-  if (layout_.one_hot[kind] >= 0) {
-    row[layout_.one_hot[kind]] = 1.0f;
-  } else {
-    ++report->unknown_kinds[kind];
-  }
   float* column = row + layout_.one_hot_width;
   float* const end = row + layout_.width;
   const auto put = [&](float value) {
@@ -104,7 +111,7 @@ void Encoder::FlatRow(const PrimitiveSequence& sequence, std::size_t i, float* r
       ++report->cut_columns;
     }
   };
-  const std::int64_t* value = sequence.ValuesOf(i);
+  const std::int64_t* value = sequence.ValuesOf(primitive);
   for (std::size_t f = 0; f < spec.field_count; ++f) {
     if (spec.fields[f].type == FieldType::kName) {
       const float* token = Token(kind, f, sequence.Name(*value++), report);
@@ -118,18 +125,13 @@ void Encoder::FlatRow(const PrimitiveSequence& sequence, std::size_t i, float* r
   }
 }
 
-void Encoder::AlignedRow(const PrimitiveSequence& sequence, std::size_t i, float* row,
+void Encoder::AlignedRow(const Primitive& primitive, const PrimitiveSequence& sequence, float* row,
                          EncodingReport* report) const {
   using As = FieldRule::As;
   static const float* const log_table = LogTable().data();
-  const std::uint32_t kind = sequence.primitives[i].kind;
+  const std::uint32_t kind = primitive.kind;
   const KindSpec& spec = vocabulary_.kinds[kind];
-  if (layout_.one_hot[kind] >= 0) {
-    row[layout_.one_hot[kind]] = 1.0f;
-  } else {
-    ++report->unknown_kinds[kind];
-  }
-  const std::int64_t* value = sequence.ValuesOf(i);
+  const std::int64_t* value = sequence.ValuesOf(primitive);
   for (std::size_t f = 0; f < spec.field_count; ++f) {
     const FieldRule& rule = layout_.rules[kind][f];
     const bool is_list = spec.fields[f].type == FieldType::kList;

@@ -5,6 +5,7 @@
 #ifndef TLP_TVM_CORE_ENCODER_H_
 #define TLP_TVM_CORE_ENCODER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -39,11 +40,14 @@ class Encoder {
 
   /*! \brief Writes all L * E numbers of `out`; rows past the program are zero. */
   void Encode(const PrimitiveSequence& sequence, float* out, EncodingReport* report) const;
+  /*! \brief Writes the rows of the program alone. \return How many: at most L. */
+  std::size_t EncodeRows(const PrimitiveSequence& sequence, float* out,
+                         EncodingReport* report) const;
 
  private:
-  void FlatRow(const PrimitiveSequence& sequence, std::size_t i, float* row,
+  void FlatRow(const Primitive& primitive, const PrimitiveSequence& sequence, float* row,
                EncodingReport* report) const;
-  void AlignedRow(const PrimitiveSequence& sequence, std::size_t i, float* row,
+  void AlignedRow(const Primitive& primitive, const PrimitiveSequence& sequence, float* row,
                   EncodingReport* report) const;
   const float* Token(std::uint32_t kind, std::size_t field, std::string_view name,
                      EncodingReport* report) const;

@@ -46,21 +46,55 @@ void AppendUtf8(std::uint32_t point, std::string* out) {
   }
 }
 
+/*!
+ * \brief A number whose digits and power of ten are both exact as doubles: so their product or
+ * quotient, rounded once, is the nearest double (Clinger, PLDI 1990).
+ * \return Whether the number is one of those; its grammar has been checked.
+ */
+bool ShortNumber(const char* at, const char* stop, double* value) {
+  static constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                       1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                       1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+  constexpr std::ptrdiff_t kMaxSize = 20;  // leaves the digits below 2^64
+  if (stop - at > kMaxSize) return false;
+  const bool negative = *at == '-';
+  at += negative;
+  std::uint64_t digits = 0;
+  int power = 0;
+  for (; IsDigit(*at); ++at) digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+  if (*at == '.') {
+    for (++at; IsDigit(*at); ++at, --power) {
+      digits = digits * 10 + static_cast<std::uint64_t>(*at - '0');
+    }
+  }
+  if (at != stop) {  // the exponent
+    const bool is_small = *++at == '-';
+    at += *at == '-' || *at == '+';
+    int exponent = 0;
+    for (; at != stop && exponent < 1000; ++at) exponent = exponent * 10 + (*at - '0');
+    power += is_small ? -exponent : exponent;
+  }
+  if (digits > std::uint64_t{1} << 53 || power < -22 || power > 22) return false;
+  const auto exact = static_cast<double>(digits);
+  *value = power < 0 ? exact / kPowers[-power] : exact * kPowers[power];
+  if (negative) *value = -*value;
+  return true;
+}
+
 }  // namespace
 
 std::string JsonCursor::Found() const {
   const char* at = at_;
   while (*at == ' ' || *at == '\t' || *at == '\r') ++at;
-  if (at == end_) return "the end of the line";
+  if (*at == '\n') return "the end of the line";
   if (*at == '[') return "a list";
   if (*at == '{') return "an object";
   const char* stop = at + 1;
   if (*at == '"') {
-    while (stop != end_ && *stop != '"') stop += (*stop == '\\' && stop + 1 != end_) ? 2 : 1;
-    if (stop < end_) ++stop;
-    if (stop > end_) stop = end_;
+    while (*stop != '\n' && *stop != '"') stop += (*stop == '\\' && stop[1] != '\n') ? 2 : 1;
+    if (*stop == '"') ++stop;
   } else {
-    while (stop != end_ && std::strchr(" \t\r,:]}[{\"", *stop) == nullptr) ++stop;
+    while (std::strchr("\n \t\r,:]}[{\"", *stop) == nullptr) ++stop;
   }
   std::string found;
   for (const char* c = at; c != stop; ++c) {
@@ -104,7 +138,7 @@ void JsonCursor::FailClose(const char* what) const {
 
 void JsonCursor::ExpectEnd() {
   SkipSpace();
-  if (at_ != end_) Fail(reason::kSyntax, "the end of the line");
+  if (!AtEnd()) Fail(reason::kSyntax, "the end of the line");
 }
 
 std::int64_t JsonCursor::AnyInteger(const char* what, std::int64_t min, std::int64_t max) {
@@ -153,10 +187,12 @@ double JsonCursor::Number(const char* what) {
   const char* const stop = EndOfNumber(at_);
   if (stop == nullptr) FailType(what, "a number");
   double value = 0.0;
-  if (std::from_chars(at_, stop, value).ec == std::errc::result_out_of_range) {
-    value = std::strtod(std::string(at_, stop).c_str(), nullptr);  // tells 0 from infinity
+  if (!ShortNumber(at_, stop, &value)) {
+    if (std::from_chars(at_, stop, value).ec == std::errc::result_out_of_range) {
+      value = std::strtod(std::string(at_, stop).c_str(), nullptr);  // tells 0 from infinity
+    }
+    if (!std::isfinite(value)) Fail(reason::kRange, std::string(what) + " to be a finite number");
   }
-  if (!std::isfinite(value)) Fail(reason::kRange, std::string(what) + " to be a finite number");
   at_ = stop;
   return value;
 }
@@ -290,7 +326,7 @@ void JsonCursor::SkipValue(int depth) {
       break;
   }
   for (const std::string_view word : {"true", "false", "null"}) {
-    if (left() >= word.size() && std::string_view(at_, word.size()) == word) {
+    if (std::strncmp(at_, word.data(), word.size()) == 0) {  // ends at a '\n' like every scan
       at_ += word.size();
       return;
     }

@@ -45,14 +45,14 @@ inline constexpr char kUnknownKind[] = "unknown step kind";
 class JsonCursor {
  public:
   /*!
-   * \brief Starts at `begin`. `end` must point at a readable '\n': it stops every scan, so that
-   * the scans need no bounds checks of their own.
+   * \brief Starts at `begin`, in a text with a '\n' further on: no scan goes past it, so that none
+   * needs a bound, and nobody needs to look for it first.
    */
-  JsonCursor(const char* begin, const char* end) : at_(begin), end_(end) {}
+  explicit JsonCursor(const char* begin) : at_(begin) {}
 
   const char* at() const { return at_; }
   void MoveTo(const char* at) { at_ = at; }
-  std::size_t left() const { return static_cast<std::size_t>(end_ - at_); }
+  bool AtEnd() const { return *at_ == '\n'; }
 
   void SkipSpace() {
     while (*at_ == ' ' || *at_ == '\t' || *at_ == '\r') ++at_;
@@ -132,7 +132,6 @@ class JsonCursor {
   const char* EndOfNumber(const char* at) const;
 
   const char* at_;
-  const char* end_;
 };
 
 }  // namespace tlp_tvm

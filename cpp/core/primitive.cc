@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
+
+#include "core/arena.h"
 
 namespace tlp_tvm {
 
@@ -14,10 +17,28 @@ int Vocabulary::Find(std::string_view name) const {
 
 void SequenceBatch::Clear() {
   primitives_.clear();
-  values_.clear();
+  value_count_ = 0;
   text_.clear();
   ends_.clear();
   last_end_primitive_ = 0;
+}
+
+SequenceBatch::SequenceBatch(const SequenceBatch& other, Memory* memory)
+    : primitives_(other.primitives_, memory),
+      values_(other.values_.begin(),
+              other.values_.begin() + static_cast<std::ptrdiff_t>(other.value_count_), memory),
+      value_count_(other.value_count_),
+      text_(other.text_, memory),
+      ends_(other.ends_, memory),
+      last_end_primitive_(other.last_end_primitive_) {}
+
+std::size_t SequenceBatch::BytesOfCopy() const {
+  return primitives_.size() * sizeof(Primitive) + value_count_ * sizeof(std::int64_t) +
+         text_.size() + ends_.size() * sizeof(End_) + 4 * Arena::kSlack;
+}
+
+void SequenceBatch::Grow(std::size_t n) {
+  values_.resize(std::max(value_count_ + n, 2 * values_.size()));
 }
 
 PrimitiveSequence SequenceBatch::operator[](std::size_t i) const {
@@ -25,30 +46,31 @@ PrimitiveSequence SequenceBatch::operator[](std::size_t i) const {
   return {primitives_.data() + begin, ends_[i].primitive - begin, values_.data(), text_.data()};
 }
 
-void SequenceBatch::AddName(std::string_view name) {
+std::int64_t SequenceBatch::NameOf(std::string_view name) {
   if (name.size() >= (1u << NameRef::kLengthBits)) {
     throw std::length_error("a name in a primitive is longer than 65,535 bytes");
   }
-  values_.push_back(NameRef::Pack(text_.size(), name.size()));
+  const std::size_t begin = text_.size();
   text_.insert(text_.end(), name.begin(), name.end());
+  return NameRef::Pack(begin, name.size());
 }
 
 std::int64_t* SequenceBatch::AddList(std::size_t n) {
-  const std::size_t at = values_.size();
-  values_.resize(at + 1 + n);
-  values_[at] = static_cast<std::int64_t>(n);
-  return values_.data() + at + 1;
+  std::int64_t* const list = Room(1 + n);
+  *list = static_cast<std::int64_t>(n);
+  value_count_ += 1 + n;
+  return list + 1;
 }
 
 void SequenceBatch::End() {
-  ends_.push_back({primitives_.size(), values_.size(), text_.size()});
+  ends_.push_back({primitives_.size(), value_count_, text_.size()});
   last_end_primitive_ = primitives_.size();
 }
 
 void SequenceBatch::Rollback() {
   const End_ end = ends_.empty() ? End_{0, 0, 0} : ends_.back();
   primitives_.resize(end.primitive);
-  values_.resize(end.value);
+  value_count_ = end.value;
   text_.resize(end.text);
 }
 

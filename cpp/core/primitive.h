@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <memory_resource>
 #include <string_view>
 #include <vector>
 
@@ -75,7 +77,10 @@ struct PrimitiveSequence {
   const std::int64_t* values;
   const char* text;
 
-  const std::int64_t* ValuesOf(std::size_t i) const { return values + primitives[i].first_value; }
+  const std::int64_t* ValuesOf(const Primitive& primitive) const {
+    return values + primitive.first_value;
+  }
+  const std::int64_t* ValuesOf(std::size_t i) const { return ValuesOf(primitives[i]); }
   std::string_view Name(std::int64_t value) const { return NameRef::Unpack(value, text); }
 };
 
@@ -86,30 +91,55 @@ struct PrimitiveSequence {
  */
 class SequenceBatch {
  public:
+  using Memory = std::pmr::memory_resource;
+
+  SequenceBatch() = default;
+  /*! \brief A copy in other memory, no larger than it needs to be. */
+  SequenceBatch(const SequenceBatch& other, Memory* memory);
+  /*! \return What such a copy takes, at most. */
+  std::size_t BytesOfCopy() const;
+
   void Clear();
   std::size_t size() const { return ends_.size(); }
   PrimitiveSequence operator[](std::size_t i) const;
 
   void Begin(std::uint32_t kind) {
-    primitives_.push_back({kind, static_cast<std::uint32_t>(values_.size())});
+    primitives_.push_back({kind, static_cast<std::uint32_t>(value_count_)});
   }
-  void AddNumber(std::int64_t value) { values_.push_back(value); }
-  void AddName(std::string_view name);
+  void AddNumber(std::int64_t value) {
+    *Room(1) = value;
+    ++value_count_;
+  }
+  void AddName(std::string_view name) { AddNumber(NameOf(name)); }
   /*! \brief Appends room for a list of n numbers and returns where they go. */
   std::int64_t* AddList(std::size_t n);
   /*! \brief Opens a list of unknown size; items follow with AddNumber, then EndList. */
   std::size_t BeginList() {
-    values_.push_back(0);
-    return values_.size();
+    AddNumber(0);
+    return value_count_;
   }
   void EndList(std::size_t begin) {
-    values_[begin - 1] = static_cast<std::int64_t>(values_.size() - begin);
+    values_[begin - 1] = static_cast<std::int64_t>(value_count_ - begin);
   }
-  std::size_t ListSize(std::size_t begin) const { return values_.size() - begin; }
+  std::size_t ListSize(std::size_t begin) const { return value_count_ - begin; }
   /*! \return The last n values added. */
-  const std::int64_t* LastValues(std::size_t n) const {
-    return values_.data() + values_.size() - n;
+  const std::int64_t* LastValues(std::size_t n) const { return values_.data() + value_count_ - n; }
+
+  /*!
+   * \brief The quick way to add a primitive: up to n values are written to the room, then kept.
+   * What is not kept leaves nothing behind.
+   */
+  std::int64_t* Room(std::size_t n) {
+    if (values_.size() - value_count_ < n) Grow(n);
+    return values_.data() + value_count_;
   }
+  void Keep(std::uint32_t kind, const std::int64_t* end) {
+    Begin(kind);
+    value_count_ = static_cast<std::size_t>(end - values_.data());
+  }
+  /*! \brief The value of a name; the batch holds its text until the next Rollback. */
+  std::int64_t NameOf(std::string_view name);
+
   /*! \brief Ends the program begun after the last End. */
   void End();
   /*! \brief Forgets what was added since the last End. */
@@ -117,13 +147,17 @@ class SequenceBatch {
   std::size_t PrimitivesOfOpenProgram() const { return primitives_.size() - last_end_primitive_; }
 
  private:
+  void Grow(std::size_t n);
+
   struct End_ {
     std::size_t primitive, value, text;
   };
-  std::vector<Primitive> primitives_;
-  std::vector<std::int64_t> values_;
-  std::vector<char> text_;
-  std::vector<End_> ends_;
+  std::pmr::vector<Primitive> primitives_;
+  // As long as its room: values are written to it without a check each, `value_count_` of them.
+  std::pmr::vector<std::int64_t> values_;
+  std::size_t value_count_ = 0;
+  std::pmr::vector<char> text_;
+  std::pmr::vector<End_> ends_;
   std::size_t last_end_primitive_ = 0;
 };
 

@@ -97,10 +97,14 @@ class FeatureLayout:
         return spec
 
     def with_shape(self, *, length: int | None = None, width: int | None = None) -> FeatureLayout:
-        """The same layout with another L or E, e.g. the uncropped ones of the paper: 54 x 40, 69 x 49."""
+        """The same layout with another L or E, e.g. the uncropped ones of the paper: 54 x 40, 69 x 49.
+
+        Raises:
+            LayoutError: the layout cannot have that shape.
+        """
         spec = self.to_dict()
-        spec["length"] = length or self.length
-        spec["width"] = width or self.width
+        spec["length"] = self.length if length is None else length
+        spec["width"] = self.width if width is None else width
         return FeatureLayout.from_dict(spec)
 
     @functools.cached_property

@@ -52,8 +52,10 @@ class Mutator {
         " ",      "\t",  "\r",       "1e10",    "99999999999999999999",
         "\"SP\"", "[]",  "\xc3\xa9", "\xff",    "\"i\": ",
         "\"r\": "};
+    static const std::string kEscapes[] = {"\\u0000",        "\\u0053", "\\u0069", "\\n", "\\\"",
+                                           "\\ud83d\\ude00", "\\u00e9", "\\\\",    "\\/", "\\x"};
     const std::size_t at = Below(line->size() + 1);
-    switch (Below(7)) {
+    switch (Below(9)) {
       case 0:
         if (at < line->size()) (*line)[at] = static_cast<char>(random_());
         break;
@@ -72,6 +74,22 @@ class Mutator {
       case 5: {  // a digit becomes another
         const std::size_t digit = line->find_first_of("0123456789", at);
         if (digit != std::string::npos) (*line)[digit] = static_cast<char>('0' + Below(10));
+        break;
+      }
+      case 6: {  // an escape at the begin or the end of a name, a key or another text
+        const std::size_t quote = line->find('"', at);
+        if (quote != std::string::npos) {
+          line->insert(quote + Below(2), kEscapes[Below(std::size(kEscapes))]);
+        }
+        break;
+      }
+      case 7: {  // a character of a text is spelled as an escape, and so means the same
+        const std::size_t quote = line->find('"', at);
+        if (quote != std::string::npos && quote + 1 < line->size()) {
+          static constexpr char kHex[] = "0123456789abcdef";
+          const auto byte = static_cast<unsigned char>((*line)[quote + 1]);
+          line->replace(quote + 1, 1, std::string("\\u00") + kHex[byte >> 4] + kHex[byte & 0xf]);
+        }
         break;
       }
       default:  // a token takes the place of what stands there

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "ansor/record_reader.h"
@@ -105,4 +106,24 @@ TEST(LongProgramsLoseTheRowsTheLayoutSays) {
   EXPECT_EQ(stages(Drop::kTail), "012");
   EXPECT_EQ(stages(Drop::kHead), "234");
   EXPECT_EQ(stages(Drop::kMiddle), "034");
+}
+
+TEST(RowsAloneAreThoseOfTheWhole) {
+  const std::string steps = R"([["SP", 2, 0, 512, [4, 2], 1], ["CHW", 3, "local"]])";
+  const auto batches = tlp_tvm::ansor::ReadRecords(records::Record(steps) + "\n", "log", 1,
+                                                   tlp_tvm::ansor::OnError::kRaise, 1);
+  for (const Layout& layout :
+       {layouts::Flat(3, 10), layouts::Flat(1, 10), layouts::Aligned(3), layouts::Aligned(2)}) {
+    const Encoder encoder(layout, tlp_tvm::ansor::kVocabulary);
+    std::vector<float> whole(layout.size());
+    std::vector<float> rows(layout.size(), -7.0f);
+    EncodingReport report;
+    encoder.Encode(batches.at(0).sequences[0], whole.data(), &report);
+    const std::size_t count = encoder.EncodeRows(batches.at(0).sequences[0], rows.data(), &report);
+    EXPECT_EQ(count, std::min<std::size_t>(2, static_cast<std::size_t>(layout.length)));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const bool is_real = i < count * static_cast<std::size_t>(layout.width);
+      EXPECT_EQ(rows[i], is_real ? whole[i] : -7.0f);
+    }
+  }
 }

@@ -1,5 +1,7 @@
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <random>
 
 #include "check.h"
 #include "core/json_cursor.h"
@@ -13,7 +15,7 @@ namespace {
 struct Line {
   std::string text;
   explicit Line(std::string content) : text(std::move(content) + "\n") {}
-  JsonCursor cursor() const { return {text.data(), text.data() + text.size() - 1}; }
+  JsonCursor cursor() const { return JsonCursor(text.data()); }
 };
 
 std::int64_t IntegerOf(const std::string& text) {
@@ -94,6 +96,27 @@ TEST(Numbers) {
   }
   EXPECT_THROWS(NumberOf("1e400"), JsonFault,
                 "expected the value to be a finite number, found 1e400");
+}
+
+TEST(ShortNumbersAreTheNearestDoubles) {
+  // Every length of digits and every power of ten around those that are exact.
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200000; ++i) {
+    std::string text = i % 3 == 0 ? "-" : "";
+    text += std::to_string(random() >> (random() % 64));
+    if (i % 2 == 0) text += "." + std::to_string(random() >> (random() % 64));
+    if (i % 5 < 3) text += "e" + std::to_string(static_cast<int>(random() % 60) - 30);
+    const double value = NumberOf(text);
+    const double expected = std::strtod(text.c_str(), nullptr);
+    if (std::memcmp(&value, &expected, sizeof value) != 0) check::Report(__FILE__, __LINE__, text);
+  }
+  for (const char* text :
+       {"9007199254740993", "9007199254740992e22", "1e22", "1e23", "1e-22", "1e-23", "-0", "-0.0",
+        "0e5", "0.0000000000000000001", "123456789012345678901"}) {
+    const double value = NumberOf(text);
+    const double expected = std::strtod(text, nullptr);
+    if (std::memcmp(&value, &expected, sizeof value) != 0) check::Report(__FILE__, __LINE__, text);
+  }
 }
 
 TEST(Strings) {

@@ -162,6 +162,12 @@ TEST(WrongStepsAreNamed) {
             "log.json:1: step 0: expected SP lengths to be an integer, found true");
 }
 
+TEST(AKindIsComparedWhole) {
+  EXPECT_EQ(ErrorOf(Record(R"([["\u0000CI", 7]])")),
+            "log.json:1: step 0: expected one of the 14 step kinds of Ansor (AN to RF), found "
+            "\"\\u0000CI\"");
+}
+
 TEST(WrongRecordsAreNamed) {
   EXPECT_EQ(ErrorOf("[]"), "log.json:1: expected the record to be an object, found a list");
   EXPECT_EQ(ErrorOf("\xef\xbb\xbf" + Record()),
@@ -207,13 +213,39 @@ TEST(SkippedLinesAreCountedAndLeaveNothing) {
 
 TEST(ABlockMustEndWithItsLine) {
   EXPECT_THROWS(Read("{}"), RecordError,
-                "log.json: expected a block of whole lines, found one that ends within a line");
+                "expected a block of whole lines, found one that ends within a line");
+}
+
+TEST(LinesAreNumberedWhenTheirPlaceIsKnown) {
+  const std::string text = Record() + "\n{}\n" + Record() + "\n";
+  auto batches = tlp_tvm::ansor::ParseRecords(text, OnError::kSkip, 1);
+  EXPECT_EQ(batches.at(0).rows[1].line, 3);
+  tlp_tvm::ansor::Place("log.json", 101, &batches);
+  EXPECT_EQ(batches[0].rows[1].line, 103);
+  EXPECT_EQ(batches[0].skipped[0].line, 102);
+  EXPECT_EQ(batches[0].skipped[0].sentence,
+            "log.json:102: expected \"i\" (the measured input), found a record without it");
+  auto bad = tlp_tvm::ansor::ParseRecords(text, OnError::kRaise, 1);
+  EXPECT_THROWS(tlp_tvm::ansor::Place("log.json", 101, &bad), RecordError,
+                "log.json:102: expected \"i\" (the measured input), found a record without it");
+}
+
+TEST(BatchesOutliveWhatIsReadAfterThem) {
+  auto first = Read(Record("[[\"CI\", 1]]") + "\n");
+  for (int i = 0; i < 100; ++i) {
+    const auto later = Read(Record("[[\"CI\", 2]]") + "\n");
+    EXPECT_EQ(later.at(0).sequences[0].ValuesOf(0)[0], 2);
+  }
+  EXPECT_EQ(first.at(0).sequences[0].ValuesOf(0)[0], 1);
+  const RecordBatch moved(std::move(first[0]));
+  EXPECT_EQ(moved.sequences[0].ValuesOf(0)[0], 1);
+  EXPECT_EQ(moved.rows[0].latency, 0.5);
 }
 
 TEST(ThreadsAndChunksDoNotShow) {
   // Enough lines for several chunks, with a bad one near the end.
   std::string text;
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < 10000; ++i) {
     const std::string task = Replace(records::kTask, "4e44", std::to_string(i / 100));
     text += Record("[[\"CI\", " + std::to_string(i) + "]]", task,
                    "[[" + std::to_string(i) + "], 0, 1, 1]") +
@@ -234,6 +266,6 @@ TEST(ThreadsAndChunksDoNotShow) {
   for (int threads : {4, 7}) EXPECT(as_text(Read(text, OnError::kRaise, threads)) == one);
   for (int threads : {1, 4, 7}) {
     EXPECT_THROWS(Read(text + "x\n" + text + "y\n", OnError::kRaise, threads), RecordError,
-                  "log.json:4001: expected the record to be an object, found x");
+                  "log.json:10001: expected the record to be an object, found x");
   }
 }

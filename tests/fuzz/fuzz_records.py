@@ -27,8 +27,10 @@ def native(line: bytes) -> tuple[object, ...] | None:
     block = _core.read_block(line + b"\n", "fuzz", 1, True, 1)
     if len(block) == 0:
         return None
-    task = block.tasks[0]
-    return (block.steps(0), block.costs().tolist(), int(block.errors()[0]), task[0], task[1], task[2])
+    columns = _core.columns_of([block], 1)
+    task = columns["tasks"][0]
+    costs, error = columns["cost_values"].tolist(), int(columns["errors"][0])
+    return (block.steps(0), costs, error, task[0], task[1], task[2])
 
 
 def test_one_input(data: bytes) -> None:

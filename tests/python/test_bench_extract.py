@@ -16,6 +16,7 @@ from tlp_tvm.cli.app import app
 @pytest.fixture(autouse=True)
 def _few_states(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extract, "STATES_FOR_TVM_FEATURES", {"llvm": 8, "cuda": 4})
+    monkeypatch.setattr(extract, "FRESH_AT_MOST", {"cuda": 8})
 
 
 def test_json_has_rates_and_ratios() -> None:
@@ -27,7 +28,7 @@ def test_json_has_rates_and_ratios() -> None:
         "--states",
         "20",
         "--fresh",
-        "20",
+        "150",
         "--seconds",
         "0",
         "--json",
@@ -43,6 +44,8 @@ def test_json_has_rates_and_ratios() -> None:
         for native in target["native"]:
             assert native["warm"] > 0
             assert native["fresh"] > 0
+            is_cpu = target["target"].startswith("llvm")
+            assert (native["fresh_states"] >= 150) == is_cpu  # the sampler may draw some more than asked
             assert native["ratios"]["warm / TVM features"] == native["warm"] / target["tvm_features"]
 
 
@@ -74,3 +77,22 @@ def test_table_names_every_route() -> None:
     assert "20,000.0x" in text
     assert "2,000.0x" in text
     assert "fresh" not in text
+
+
+def test_table_says_how_many_states_were_fresh() -> None:
+    from rich.console import Console
+
+    from tlp_tvm.cli.bench import _table
+
+    result = extract.ExtractResult(
+        task="conv2d",
+        target="cuda",
+        states=10,
+        primitives=20.0,
+        native=[extract.NativeRate("ansor", 1e5, 2e5, 1.5e5, 2000)],
+        python_route=100.0,
+        tvm_features=10.0,
+    )
+    console = Console(record=True, width=120)
+    console.print(_table(result))
+    assert "native, ansor, 2,000 fresh states" in console.export_text()

@@ -27,6 +27,20 @@ def test_a_folder_without_records_is_named(tmp_path: Path) -> None:
         read_records(tmp_path)
 
 
+def test_copies_in_a_folder_are_left_alone(record: dict[str, Any], tmp_path: Path) -> None:
+    line = json.dumps(record).encode()
+    for name in ("a.json.bak.gz", "a.json.bak", "a.json~", "b.log.1"):
+        (tmp_path / name).write_bytes(gzip.compress(line) if name.endswith(".gz") else line)
+    with pytest.raises(
+        FileNotFoundError, match=r"found none but a\.json\.bak, .*; name a file itself to read it"
+    ):
+        read_records(tmp_path)
+    assert len(read_records(tmp_path / "a.json.bak.gz")) == 1
+
+    (tmp_path / "a.json").write_bytes(line)
+    assert [Path(file).name for file in read_records(tmp_path).files] == ["a.json"]
+
+
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "loop.json"
     path.symlink_to(path)

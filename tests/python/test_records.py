@@ -131,5 +131,7 @@ def test_a_program_may_have_no_steps(record: dict[str, Any], write_log: WriteLog
 def test_steps_of_record_is_the_programs_record_form(record: dict[str, Any]) -> None:
     assert steps_of_record(json.dumps(record)) == STEPS
     assert steps_of_record(json.dumps(record) + "\r\n") == STEPS
-    with pytest.raises(RecordError, match="expected"):
+    with pytest.raises(RecordError, match="<record>:1: expected one record, found a blank line"):
         steps_of_record("")
+    with pytest.raises(RecordError, match="expected one record, found 2 of them; read_records reads logs"):
+        steps_of_record(f"{json.dumps(record)}\n{json.dumps(record)}\n")

@@ -26,18 +26,19 @@ def native(line: bytes) -> reference.Record | None:
     assert len(block) + len(block.skipped) == 1
     if len(block) == 0:
         return None
-    task = block.tasks[block.task_ids()[0]]
+    columns = _core.columns_of([block], 1)
+    task = columns["tasks"][columns["task_ids"][0]]
     record = reference.Record(
         steps=block.steps(0),
-        costs=block.costs().tolist(),
-        error=int(block.errors()[0]),
-        timestamp=int(block.timestamps()[0]),
+        costs=columns["cost_values"].tolist(),
+        error=int(columns["errors"][0]),
+        timestamp=int(columns["timestamps"][0]),
         workload_key=task[0],
         target=task[1],
         hardware=task[2],
         target_host=task[3],
     )
-    assert block.latencies()[0] == record.latency
+    assert columns["latencies"][0] == record.latency
     return record
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm import _core
-from tlp_tvm.ansor.record_files import blocks_of, record_files
+from tlp_tvm.ansor.record_files import parse_blocks, record_files
 from tlp_tvm.files import fresh_file
 
 if TYPE_CHECKING:
@@ -78,20 +78,61 @@ class RecordBatch:
     @functools.cached_property
     def sequence_hashes(self) -> NDArray[np.uint64]:
         """Two programs of one task are the same exactly when these are."""
-        return _join([block.hashes() for block in self.blocks], np.uint64)
+        return _core.hashes_of(self.blocks, 0)
 
     def encode(
-        self, layout: FeatureLayout, *, threads: int = 0, report: EncodingReport | None = None
+        self,
+        layout: FeatureLayout,
+        *,
+        threads: int = 0,
+        out: Embedding | None = None,
+        report: EncodingReport | None = None,
     ) -> Embedding:
-        """The programs as (N, L, E) float32."""
-        out = np.empty((len(self), layout.length, layout.width), np.float32)
-        begin = 0
-        for block in self.blocks:
-            counts = block.encode(layout.encoder, out[begin : begin + len(block)], threads)
-            begin += len(block)
-            if report is not None:
-                report.add(counts)
+        """The programs as (N, L, E) float32.
+
+        Args:
+            layout: what to write where.
+            threads: native threads; 0 for every core.
+            out: (M, L, E) float32 with M >= N to write to: the first N are returned. Batch after batch
+                into one array spares the system making new memory each time.
+            report: gets what the layout could not show.
+        """
+        if out is None:
+            out = np.empty((len(self), layout.length, layout.width), np.float32)
+        out = out[: len(self)]
+        counts = _core.encode_blocks(self.blocks, layout.encoder, out, threads)
+        if report is not None:
+            report.add(counts)
         return out
+
+    def encode_rows(
+        self,
+        layout: FeatureLayout,
+        records: NDArray[np.int64] | None = None,
+        *,
+        threads: int = 0,
+        report: EncodingReport | None = None,
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """The programs without the rows past their end.
+
+        Args:
+            layout: what to write where.
+            records: indices of the n records to take, in any order; all when None.
+            threads: native threads; 0 for every core.
+            report: gets what the layout could not show.
+
+        Returns:
+            (R, E) float32, and (n + 1,) offsets: the rows of the k-th chosen record are
+            rows[offsets[k]:offsets[k + 1]], at most L.
+        """
+        chosen = np.arange(len(self)) if records is None else np.ascontiguousarray(records, np.int64)
+        offsets = np.zeros(len(chosen) + 1, np.int64)
+        np.cumsum(np.minimum(self.lengths[chosen], layout.length), out=offsets[1:])
+        rows = np.empty((offsets[-1], layout.width), np.float32)
+        counts = _core.encode_rows(self.blocks, layout.encoder, chosen, offsets, rows, threads)
+        if report is not None:
+            report.add(counts)
+        return rows, offsets
 
     def steps(self, i: int) -> list[list[Any]]:
         """The steps of record i, in record form."""
@@ -134,7 +175,7 @@ def read_records(
     collector = _Collector()
     for file, block in _read_blocks(source, errors, threads):
         collector.add(file, block)
-    return collector.batch()
+    return collector.batch(threads)
 
 
 def iter_records(
@@ -144,15 +185,22 @@ def iter_records(
     errors: Literal["raise", "skip"] = "raise",
     threads: int = 0,
 ) -> Iterator[RecordBatch]:
-    """The same in batches of about `batch_size` records, memory bounded whatever the size of the input."""
+    """The same in batches, memory bounded whatever the size of the input.
+
+    Args:
+        source: where the records are.
+        batch_size: records of a batch, at most; a block of 1 MB of text that has more is a batch of its own.
+        errors: as for `read_records`.
+        threads: as for `read_records`.
+    """
     collector = _Collector()
     for file, block in _read_blocks(source, errors, threads):
-        collector.add(file, block)
-        if collector.size >= batch_size:
-            yield collector.batch()
+        if collector.size and collector.size + len(block) > batch_size:
+            yield collector.batch(threads)
             collector = _Collector()
+        collector.add(file, block)
     if collector.blocks:
-        yield collector.batch()
+        yield collector.batch(threads)
 
 
 def write_records(path: str | os.PathLike[str], batches: RecordBatch | Iterator[RecordBatch]) -> int:
@@ -178,19 +226,26 @@ def steps_of_record(line: str) -> list[list[Any]]:
     """
     block = _core.read_block(line.rstrip("\n").encode() + b"\n", "<record>", 1, False, 1)
     if len(block) != 1:
-        raise _core.RecordError("<record>:1: expected one record, found a blank line")
+        found = f"{len(block)} of them; read_records reads logs" if len(block) else "a blank line"
+        raise _core.RecordError(f"<record>:1: expected one record, found {found}")
     return block.steps(0)
 
 
 def _read_blocks(source: Source, errors: str, threads: int) -> Iterator[tuple[str, _core.RecordBlock]]:
     if errors not in ("raise", "skip"):
         raise ValueError(f'errors: expected "raise" or "skip", found {errors!r}')
-    for file in record_files(source):
-        line = 1
-        for text in blocks_of(file):
-            block = _core.read_block(text, file, line, errors == "skip", threads)
-            line += block.lines
-            yield file, block
+
+    def parse(text: memoryview) -> _core.RecordBlock:
+        return _core.parse_block(text, errors == "skip", 1)
+
+    files = record_files(source)
+    file_before, line = 0, 1
+    for file, block in parse_blocks(files, parse, threads):
+        if file != file_before:
+            file_before, line = file, 1
+        block.place(files[file], line)
+        line += block.lines
+        yield files[file], block
 
 
 class _Collector:
@@ -209,43 +264,26 @@ class _Collector:
         self.file_ids.append(len(self.files) - 1)
         self.size += len(block)
 
-    def batch(self) -> RecordBatch:
-        blocks = self.blocks
-        tasks: dict[TaskKey, int] = {}
-        task_ids = []
+    def batch(self, threads: int) -> RecordBatch:
         skipped: dict[str, int] = {}
         sentences: list[str] = []
-        for block in blocks:
-            ids = [tasks.setdefault(TaskKey(*task), len(tasks)) for task in block.tasks]
-            task_ids.append(np.array(ids, np.int32)[block.task_ids()])
+        for block in self.blocks:
             for _, reason, sentence in block.skipped:
                 skipped[reason] = skipped.get(reason, 0) + 1
                 if len(sentences) < SKIPPED_LINES_KEPT:
                     sentences.append(sentence)
-        counts = _join([block.cost_counts() for block in blocks], np.int64)
+        columns = _core.columns_of(self.blocks, threads)
         return RecordBatch(
-            tasks=list(tasks),
-            task_ids=_join(task_ids, np.int32),
-            latencies=_join([block.latencies() for block in blocks], np.float64),
-            errors=_join([block.errors() for block in blocks], np.int32),
-            timestamps=_join([block.timestamps() for block in blocks], np.int64),
-            elapsed=_join([block.elapsed() for block in blocks], np.float64),
-            lengths=_join([block.lengths() for block in blocks], np.int32),
-            cost_values=_join([block.costs() for block in blocks], np.float64),
-            cost_offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]),
+            tasks=[TaskKey(*task) for task in columns.pop("tasks")],
+            **columns,
             files=self.files,
             file_ids=np.repeat(
-                np.array(self.file_ids, np.int32), np.array([len(b) for b in blocks], np.int64)
+                np.array(self.file_ids, np.int32), np.array([len(b) for b in self.blocks], np.int64)
             ),
-            line_numbers=_join([block.line_numbers() for block in blocks], np.int64),
             skipped=skipped,
             skipped_lines=sentences,
-            blocks=blocks,
+            blocks=self.blocks,
         )
-
-
-def _join(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 
 __all__ = ["RecordBatch", "TaskKey", "iter_records", "read_records", "steps_of_record", "write_records"]

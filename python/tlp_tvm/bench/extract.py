@@ -21,7 +21,9 @@ from tlp_tvm.ansor import states as ansor_states
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.sampling import sample_states, written_steps
 from tlp_tvm.ansor.tasks import operator_task
+from tlp_tvm.bench.python_route import PythonEncoder
 from tlp_tvm.bench.timing import rate_of
+from tlp_tvm.features import Embedding
 from tlp_tvm.layout import FeatureLayout
 
 CPU_TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
@@ -34,6 +36,10 @@ STATES_FOR_TVM_FEATURES = {"llvm": 512, "cuda": 128}
 """TVM's features take milliseconds a state; a subset is enough for a rate."""
 
 
+FRESH_AT_MOST = {"cuda": 2000}
+"""TVM samples a state for a GPU in some 18 ms, far longer than one for a CPU: fewer of them serve."""
+
+
 @dataclass(frozen=True)
 class NativeRate:
     """States per second of the native reader with one layout."""
@@ -44,6 +50,8 @@ class NativeRate:
     """All threads, states read before."""
     fresh: float
     """All threads, first pass over new states; 0 where none were asked for."""
+    fresh_states: int = 0
+    """How many those were."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +98,13 @@ def bench_extract(
         task_name: one of `tlp_tvm.ansor.tasks.OPERATORS`.
         target: a TVM target; "cuda" needs no GPU.
         states: how many to sample for the warm passes and the baselines.
-        fresh: how many new states to sample for each layout's first pass.
+        fresh: how many new states to sample for each layout's first pass; `FRESH_AT_MOST` of some targets.
         seconds: to spend on each rate.
         progress: gets a line before each phase.
     """
     tvm = load_tvm()
     kind = tvm.target.Target(target).kind.name
+    fresh = min(fresh, FRESH_AT_MOST.get(kind, fresh))
     layouts = [FeatureLayout.preset(name) for name in LAYOUTS[kind]]
     task = operator_task(task_name, target)
     reader = ansor_states.reader()
@@ -119,8 +128,10 @@ def bench_extract(
 
         one = rate_of(lambda: encode(1), count, seconds=seconds)
         every = rate_of(lambda: encode(0), count, seconds=seconds)
-        first = _fresh_rate(task, layout, fresh, seed=2 + number, progress=progress) if fresh else 0.0
-        native.append(NativeRate(layout.name, one.best, every.best, first))
+        first, read = 0.0, 0
+        if fresh:
+            first, read = _fresh_rate(task, layout, fresh, seed=2 + number, progress=progress)
+        native.append(NativeRate(layout.name, one.best, every.best, first, read))
 
     progress(f"{task_name} on {kind}: the Python route")
     python_rate = rate_of(lambda: _python_route(task, array, layouts[0]), count, seconds=seconds, least=2)
@@ -141,10 +152,10 @@ def bench_extract(
 
 def _fresh_rate(
     task: Any, layout: FeatureLayout, count: int, *, seed: int, progress: Callable[[str], None]
-) -> float:
-    """One pass over states that no reader has touched since they were sampled, in bunches of other seeds."""
+) -> tuple[float, int]:
+    """The rate of one pass over states that no reader has touched since they were sampled, and how many."""
     progress(f"{task.desc}: sampling {count} new states for {layout.name}")
-    bunch = min(count, 4000)
+    bunch = min(count, 4000)  # each of another seed
     states: list[Any] = []
     while len(states) < count:
         states += sample_states(task, bunch, seed=seed * 1000 + len(states))
@@ -154,9 +165,10 @@ def _fresh_rate(
     # Sampling many bunches, and this copy, leave nothing of the early states in any cache.
     _flush_caches()
     reader = ansor_states.reader()
-    return rate_of(
+    rate = rate_of(
         lambda: reader.encode(array.handle.value, layout.encoder, out, 0), len(states), seconds=0, least=1
-    ).best
+    )
+    return rate.best, len(states)
 
 
 def _flush_caches() -> None:
@@ -164,24 +176,7 @@ def _flush_caches() -> None:
     np.zeros(64 << 20, np.int64).fill(1)
 
 
-def _python_route(task: Any, array: Any, layout: FeatureLayout) -> NDArray[np.float32]:
-    """The embedding without native code: a flat layout, value by value."""
-    spec = layout.to_dict()
-    kinds = {kind: i for i, kind in enumerate(spec["kinds"])}
-    tokens = {key.split(".")[0]: names for key, names in spec["tokens"].items()}
-    out = np.zeros((len(array), layout.length, layout.width), np.float32)
-    for i in range(len(array)):
-        for row, step in enumerate(written_steps(task, array[i])[: layout.length]):
-            values: list[float] = [0.0] * len(kinds)
-            if step[0] in kinds:
-                values[kinds[step[0]]] = 1.0
-            for field in step[1:]:
-                if isinstance(field, list):
-                    values += field
-                elif isinstance(field, str):
-                    values.append(tokens[step[0]].get(field, 0))
-                else:
-                    values.append(field)
-            values = values[: layout.width]
-            out[i, row, : len(values)] = values
-    return out
+def _python_route(task: Any, array: Any, layout: FeatureLayout) -> Embedding:
+    """The embedding without native code: TVM writes each state, Python reads and encodes it."""
+    encoder = PythonEncoder(layout)
+    return np.stack([encoder.encode(written_steps(task, array[i])) for i in range(len(array))])

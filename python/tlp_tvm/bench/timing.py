@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import subprocess
@@ -33,6 +34,29 @@ def rate_of(work: Callable[[], object], items: int, *, seconds: float = 1.0, lea
         times.append(time.perf_counter() - start)
     times.sort()
     return Rate(best=items / times[0], median=items / times[len(times) // 2], repeats=len(times))
+
+
+@dataclass
+class Cost:
+    """What one piece of work takes, best of several repeats."""
+
+    seconds: float = math.inf
+    cpu_seconds: float = math.inf
+    """Of all threads, the system's part included: on a busy machine it says more than the clock."""
+
+
+def costs_of(works: dict[str, Callable[[], object]], *, rounds: int) -> dict[str, Cost]:
+    """Do each piece of work once a round, so that what else the machine does strikes all of them alike."""
+    costs = {name: Cost() for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            start, cpu_start = time.perf_counter(), time.process_time()
+            result = work()
+            cost = costs[name]
+            cost.seconds = min(cost.seconds, time.perf_counter() - start)
+            cost.cpu_seconds = min(cost.cpu_seconds, time.process_time() - cpu_start)
+            del result  # outside the clock: its memory goes to the next
+    return costs
 
 
 def machine() -> dict[str, str]:

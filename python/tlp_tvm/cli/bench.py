@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tlp_tvm.bench.extract import ExtractResult
+    from tlp_tvm.bench.score import ScoreResult
 
 app = typer.Typer(help="Throughput beside the alternatives, in one run.", no_args_is_help=True)
 
@@ -27,7 +28,11 @@ def extract(
     task: Annotated[str, typer.Option(help="Operator whose programs are embedded.")] = "conv2d",
     states: Annotated[int, typer.Option(min=1, help="Sampled programs per target.")] = 2000,
     fresh: Annotated[
-        int, typer.Option(min=0, help="New programs for a first pass, per layout; 0 for none.")
+        int,
+        typer.Option(
+            min=0,
+            help="New programs for a first pass, per layout; 0 for none. For CUDA at most 2,000.",
+        ),
     ] = 0,
     seconds: Annotated[float, typer.Option(min=0.0, help="Time to spend on each rate.")] = 1.0,
     json: JsonOption = False,
@@ -53,6 +58,75 @@ def extract(
     console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
 
 
+@app.command()
+@one_sentence_errors
+def score(
+    task: Annotated[str, typer.Option(help="Operator whose programs are scored.")] = "conv2d",
+    states: Annotated[int, typer.Option(min=1, help="Sampled programs for the CPU.")] = 2000,
+    cuda_states: Annotated[
+        int, typer.Option(min=0, help="Sampled programs for the GPU, 18 ms each; 0 leaves it out.")
+    ] = 256,
+    model: Annotated[
+        str, typer.Option(help="A shipped name, a checkpoint folder or an exported file.")
+    ] = "epyc",
+    torch_threads: Annotated[
+        int, typer.Option(min=0, help="Threads and cores of both models; 0 for every core.")
+    ] = 0,
+    rounds: Annotated[int, typer.Option(min=1, help="Turns of each model; the best counts.")] = 3,
+    json: JsonOption = False,
+) -> None:
+    """Programs scored per second: TLP, and TVM's XGBModel with its feature extraction, in turns.
+
+    Example: tlp-tvm bench score --torch-threads 1
+    """
+    from tlp_tvm.bench.score import CPU_TARGET, CUDA_TARGET, bench_score
+    from tlp_tvm.bench.timing import machine
+
+    with progress_console.status("starting") as status:
+        results = [
+            bench_score(
+                task,
+                target,
+                states=count,
+                model=model,
+                threads=torch_threads,
+                rounds=rounds,
+                progress=status.update,
+            )
+            for target, count in ((CPU_TARGET, states), (CUDA_TARGET, cuda_states))
+            if count
+        ]
+    conditions = machine()
+    if json:
+        print_json({"machine": conditions, "score": [result.to_dict() for result in results]})
+        return
+    console.print(_score_table(results))
+    console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
+
+
+def _score_table(results: list[ScoreResult]) -> Table:
+    from rich.table import Table
+
+    first = results[0]
+    table = Table(title=f"{first.task}: states scored per second, {first.threads} threads each")
+    for column in (
+        "target",
+        "states",
+        f"TLP {first.model}",
+        "of it reading",
+        "TVM's XGBModel",
+        "ratio",
+        "invalid",
+    ):
+        table.add_column(column, justify="left" if column == "target" else "right")
+    for result in results:
+        rates = (f"{rate:,.0f}" for rate in (result.ours, result.embedding, result.xgb))
+        table.add_row(
+            result.target, f"{result.states:,}", *rates, f"{result.ratio:,.1f}x", f"{result.invalid:.0%}"
+        )
+    return table
+
+
 def _table(result: ExtractResult) -> Table:
     from rich.table import Table
 
@@ -68,7 +142,7 @@ def _table(result: ExtractResult) -> Table:
         rates[f"native, {native.layout}, 1 thread"] = native.one_thread
         rates[f"native, {native.layout}, all threads"] = native.warm
         if native.fresh:
-            rates[f"native, {native.layout}, fresh states"] = native.fresh
+            rates[f"native, {native.layout}, {native.fresh_states:,} fresh states"] = native.fresh
     for route, rate in rates.items():
         to_features, to_python = rate / result.tvm_features, rate / result.python_route
         table.add_row(route, f"{rate:,.0f}", f"{to_features:,.1f}x", f"{to_python:,.1f}x")

@@ -1,0 +1,156 @@
+"""How many programs a second does the search get scores for, beside TVM's own cost model?
+
+Set-up: random programs of one task, sampled by Ansor; fewer for a GPU, as TVM takes some 18 ms for one. Ours
+is `TLPCostModel.predict`: reading the states, embedding them, the network. The baseline is TVM's
+`XGBModel.predict`: lowering each program, its features, the trees. The trees are trained on other programs
+with made-up latencies that follow our model's scores, so that they have something to fit. Both have the same
+states, take turns in the same run, and have the same cores and threads.
+Checked before timing: all scores of ours are finite; those of the baseline too, but for programs that it
+finds invalid, which it gives minus infinity; and the baseline is trained, as before that it draws lots.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tlp_tvm.ansor import states as ansor_states
+from tlp_tvm.ansor.cost_model import TLPCostModel
+from tlp_tvm.ansor.locate import load_tvm
+from tlp_tvm.ansor.sampling import sample_states
+from tlp_tvm.ansor.tasks import operator_task
+from tlp_tvm.bench.timing import costs_of
+from tlp_tvm.features import extract_states
+
+CPU_TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
+CUDA_TARGET = "cuda -arch=sm_70"
+
+TRAINED_ON = 128
+"""Programs that the trees are trained on; TVM's model needs more than 100 to predict at all."""
+
+
+@dataclass(frozen=True)
+class ScoreResult:
+    """Rates in states per second, best of the rounds."""
+
+    task: str
+    target: str
+    model: str
+    states: int
+    threads: int
+    rounds: int
+    ours: float
+    """`TLPCostModel.predict`."""
+    embedding: float
+    """Only reading and embedding the states, a part of it."""
+    xgb: float
+    """TVM's `XGBModel.predict`."""
+    trees: int
+    invalid: float
+    """Share of the programs that TVM's model calls invalid."""
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster ours is."""
+        return self.ours / self.xgb
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "ratio": self.ratio}
+
+
+def bench_score(
+    task_name: str,
+    target: str,
+    *,
+    states: int,
+    model: str = "epyc",
+    threads: int = 0,
+    rounds: int = 3,
+    progress: Callable[[str], None] = lambda _: None,
+) -> ScoreResult:
+    """Measure one task.
+
+    Args:
+        task_name: one of `tlp_tvm.ansor.tasks.OPERATORS`.
+        target: a TVM target; "cuda" needs no GPU.
+        states: how many to sample.
+        model: what `tlp_tvm.load_model` takes.
+        threads: of both models, on as many cores; 0 for every core of this process.
+        rounds: turns of each model.
+        progress: gets a line before each phase.
+    """
+    task = operator_task(task_name, target)
+    progress(f"{task_name}, {target}: sampling {states} states")
+    array = ansor_states.as_array(sample_states(task, max(states, TRAINED_ON), seed=1)[:states])
+    ours = TLPCostModel(model, device="cpu")
+    with _cores(threads) as count:
+        progress(f"{task_name}, {target}: training TVM's model")
+        baseline, trees = _trained_baseline(task, ours, count)
+        progress(f"{task_name}, {target}: checking the scores")
+        scores, found = np.asarray(ours.predict(task, array)), np.asarray(baseline.predict(task, array))
+        if len(scores) != len(array) or not np.isfinite(scores).all():
+            raise AssertionError("expected a finite score for each state")
+        valid = np.isfinite(found)
+        if len(found) != len(array) or not np.isneginf(found[~valid]).all():
+            raise AssertionError("expected TVM's model to score each state")
+        progress(f"{task_name}, {target}: timing, {rounds} rounds")
+        layout = ours.model.layout
+        costs = costs_of(
+            {
+                "ours": lambda: ours.predict(task, array),
+                "embedding": lambda: extract_states(array, layout),
+                "xgb": lambda: baseline.predict(task, array),
+            },
+            rounds=rounds,
+        )
+    rates = {name: len(array) / cost.seconds for name, cost in costs.items()}
+    return ScoreResult(
+        task=task_name,
+        target=target,
+        model=model,
+        states=len(array),
+        threads=count,
+        rounds=rounds,
+        trees=trees,
+        invalid=float(1 - valid.mean()),
+        **rates,
+    )
+
+
+def _trained_baseline(task: Any, ours: TLPCostModel, threads: int) -> tuple[Any, int]:
+    """TVM's model after training, and its trees."""
+    auto_scheduler = load_tvm().auto_scheduler
+    programs = sample_states(task, TRAINED_ON, seed=2)
+    latencies = 1e-3 * np.exp(-ours.scores(task, programs).astype(np.float64))
+    baseline = auto_scheduler.XGBModel(verbose_eval=0, seed=1)
+    baseline.xgb_params["nthread"] = threads
+    baseline.update(
+        [auto_scheduler.MeasureInput(task, state) for state in programs],
+        [auto_scheduler.MeasureResult([float(latency)], 0, "", 1.0, 1) for latency in latencies],
+    )
+    if baseline.bst is None or len(baseline.inputs) <= baseline.num_warmup_sample:
+        raise AssertionError("expected TVM's model to be trained")
+    return baseline, int(baseline.bst.num_boosted_rounds())
+
+
+@contextlib.contextmanager
+def _cores(threads: int) -> Iterator[int]:
+    """Keep this process, and torch, to some cores; TVM's and our native threads are as many as those."""
+    import torch
+
+    allowed = sorted(os.sched_getaffinity(0))
+    chosen = allowed[: threads or None]
+    before = torch.get_num_threads()
+    os.sched_setaffinity(0, chosen)
+    torch.set_num_threads(len(chosen))
+    try:
+        yield len(chosen)
+    finally:
+        torch.set_num_threads(before)
+        os.sched_setaffinity(0, allowed)
