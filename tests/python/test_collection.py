@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,8 +22,9 @@ from tlp_tvm.ansor.measure_worker import Timing
 from tlp_tvm.ansor.records import read_records
 from tlp_tvm.collection import CollectObserver, CollectSettings, collect, collecting
 from tlp_tvm.collection.folder import CollectionFolder
+from tlp_tvm.collection.packing import pack
 from tlp_tvm.dataset.records import load_measured
-from tlp_tvm.errors import CollectionError
+from tlp_tvm.errors import CollectionError, DatasetError
 from tlp_tvm.features import FeatureLayout
 
 NETWORK = "mlp"
@@ -238,3 +241,32 @@ def test_a_full_disk_leaves_the_records_of_before(collected: Path, tmp_path: Pat
     assert all(json.loads(line) for line in text.splitlines())
     assert collect(settings(tmp_path)).finished
     assert len(set(identities(tmp_path, "here"))) == len(lines_of(tmp_path, "here")) == 6 * TASKS
+
+
+def test_packing_keeps_every_record_even_when_it_is_cut_short(collected: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(collected, folder)
+    found = sorted(identities(folder, "here"))
+    first, *_ = sorted((folder / "here").rglob("*.json"))
+    packed = first.with_name(f"{first.name}.gz")
+    packed.write_bytes(gzip.compress(first.read_bytes()))  # killed before the file was removed
+    second = sorted((folder / "here").rglob("*.json"))[1]
+    lines = second.read_text().splitlines(keepends=True)
+    second.with_name(f"{second.name}.gz").write_bytes(gzip.compress("".join(lines[:2]).encode()))
+    second.write_text("".join(lines[2:]))  # packed once before, and gone on with since
+
+    pack(folder)
+
+    assert sorted(identities(folder, "here")) == found
+    assert not list((folder / "here").rglob("*.json"))
+    before = {file: file.read_bytes() for file in (folder / "here").rglob("*.gz")}
+    assert pack(folder) == (0, 0)
+    assert {file: file.read_bytes() for file in (folder / "here").rglob("*.gz")} == before
+    assert collect(settings(folder)).measured == 0
+
+
+def test_packing_something_else_is_refused(collected: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="expected a dataset folder with tasks.json"):
+        pack(tmp_path)
+    with CollectionFolder(collected, "here"), pytest.raises(CollectionError, match="pack when it ends"):
+        pack(collected)

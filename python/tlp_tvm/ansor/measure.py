@@ -66,6 +66,7 @@ class MeasuringPool:
         log: IO[Any] | None = None,
         on_result: Callable[[Any, Any, str], None] = lambda _input, _result, _reason: None,
         check: Callable[[], None] = lambda: None,
+        for_tvm: bool = True,
     ) -> None:
         """Start nothing yet.
 
@@ -75,11 +76,13 @@ class MeasuringPool:
             on_result: called after each program with its `MeasureInput`, its `MeasureResult`, and why it
                 failed (empty if it did not).
             check: called between programs; what it raises ends the tuning.
+            for_tvm: whether it stands in for TVM's builder and runner, or is only asked directly.
         """
         self.settings = settings
         self._log = log
         self._on_result = on_result
         self._check = check
+        self._for_tvm = for_tvm
         self._children: list[Any] = []
         self._threads: ThreadPoolExecutor | None = None
         self._replaced: dict[str, Any] = {}
@@ -98,7 +101,8 @@ class MeasuringPool:
             )
             for _ in range(self.settings.children)
         ]
-        for name, function in ((_BUILD, self._build_for_tvm), (_RUN, self._run_for_tvm)):
+        stand_ins = ((_BUILD, self._build_for_tvm), (_RUN, self._run_for_tvm))
+        for name, function in stand_ins if self._for_tvm else ():
             self._replaced[name] = tvm.get_global_func(name)
             tvm.register_func(name, function, override=True)
         return self

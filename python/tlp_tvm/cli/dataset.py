@@ -216,6 +216,19 @@ def stats(
 
 @app.command()
 @one_sentence_errors
+def pack(folder: Annotated[Path, typer.Argument(help="A dataset folder that `collect` wrote.")]) -> None:
+    """Compress the records of a collection, a file a task; `collect` still goes on with it.
+
+    Example: tlp-tvm dataset pack data/mine
+    """
+    from tlp_tvm.collection.packing import pack as pack_folder
+
+    before, after = pack_folder(folder)
+    console.print(f"{folder}: {before / 1e6:.1f} MB packed, {after / 1e6:.1f} MB now", highlight=False)
+
+
+@app.command()
+@one_sentence_errors
 def verify(dataset: Annotated[Path, typer.Argument(help="What `dataset build` wrote.")]) -> None:
     """Read every byte of a dataset and compare it with its checksums.
 

@@ -155,7 +155,7 @@ class _Collection:
 
     def _pool(self, how: MeasureSettings, output: IO[Any]) -> MeasuringPool | RemotePool:
         if self.settings.fleet is None:
-            return MeasuringPool(how, output, check=self._check)
+            return MeasuringPool(how, output, check=self._check, for_tvm=False)
         return RemotePool(how, self.settings.fleet, output, self._check)
 
     def _measure_batches(
