@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from logs import DATASETS, STEPS, WriteLog
+from tlp_tvm.ansor.record_files import NOT_RECORDS, record_files
 from tlp_tvm.errors import RecordError
 from tlp_tvm.features import FeatureLayout, extract_records, read_records
 
@@ -202,3 +203,10 @@ def test_a_line_longer_than_a_block_is_read(record: dict[str, Any], write_log: W
     long = record | {"x": "x" * (20 << 20)}
     batch = read_records(write_log([record, long, record]))
     assert batch.line_numbers.tolist() == [1, 2, 3]
+
+
+def test_files_of_this_project_beside_the_records_are_none(tmp_path: Path) -> None:
+    for name in (*NOT_RECORDS, "log.json"):
+        (tmp_path / name).write_text("{}\n")
+
+    assert record_files(tmp_path) == [str(tmp_path / "log.json")]

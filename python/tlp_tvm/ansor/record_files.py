@@ -19,8 +19,11 @@ from tlp_tvm._core import RecordError
 SUFFIXES = (".json", ".json.gz", ".log", ".log.gz")
 """Names of record files in a folder; a file named by the user may be called anything."""
 
-NOT_RECORDS = frozenset({"tasks.json", "run.json", "manifest.json"})
-"""Names that this project gives to files beside the records of a folder."""
+NOT_RECORDS = frozenset(
+    f"{name}.json"
+    for name in ("tasks", "collection", "manifest", "comparison", "run", "tuned", "best", "warm")
+)
+"""Names that this project gives to files beside the records of a folder, or to copies of some of them."""
 
 BLOCK_BYTES = 1 << 20
 """Text read and parsed at a time, small enough to stay in a cache; only a longer line makes a block grow."""
