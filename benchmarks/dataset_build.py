@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from typing import Any
 import pyarrow as pa
 
 from tlp_tvm.ansor.record_files import record_files
-from tlp_tvm.bench.timing import machine, rate_of
+from tlp_tvm.bench.timing import machine, peak_memory, rate_of
 from tlp_tvm.dataset import open_dataset
 from tlp_tvm.dataset.build import build_dataset
 from tlp_tvm.dataset.shards import ROWS_A_BATCH, SCHEMA, ShardReader
@@ -70,7 +69,7 @@ def new_shapes(key: str, copy: int) -> str:
 
 def build(tree: Path, out: Path) -> None:
     """What the child process does: build, and print seconds and peak memory."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     steps: dict[str, float] = {}
     began = time.perf_counter()
 
@@ -79,7 +78,7 @@ def build(tree: Path, out: Path) -> None:
 
     manifest = build_dataset([tree], out, progress=progress)
     took = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = peak_memory()
     print(
         json.dumps(
             {

@@ -86,12 +86,8 @@ def main() -> None:
     ratios = ratios[np.isfinite(ratios)]
     agreement = float(np.exp(np.log(ratios).mean()))
     print(", ".join(f"{key} {value}" for key, value in machine().items()))
-    print(
-        f"TVM's builder and runner  {len(inputs) / seconds['stock']:6.2f} programs/s, {failed['stock']} failed"
-    )
-    print(
-        f"children that stay        {len(inputs) / seconds['ours']:6.2f} programs/s, {failed['ours']} failed"
-    )
+    for name, words in (("stock", "TVM's builder and runner"), ("ours", "children that stay")):
+        print(f"{words:<25} {len(inputs) / seconds[name]:6.2f} programs/s, {failed[name]} failed")
     print(f"ratio                     {seconds['stock'] / seconds['ours']:6.2f}")
     low, high = np.quantile(ratios, [0.1, 0.9])
     print(f"latency, ours / TVM's     {agreement:6.3f} (geometric mean; 80% within {low:.3f} to {high:.3f})")

@@ -22,7 +22,6 @@ import functools
 import gzip
 import itertools
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -36,7 +35,7 @@ from tlp_tvm import _core
 from tlp_tvm.ansor.record_files import record_files
 from tlp_tvm.ansor.records import iter_records
 from tlp_tvm.bench.python_route import PythonEncoder
-from tlp_tvm.bench.timing import costs_of, machine
+from tlp_tvm.bench.timing import costs_of, machine, peak_memory
 from tlp_tvm.features import Embedding, FeatureLayout, extract_records
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -181,12 +180,12 @@ def memory(gigabytes: float, layout_name: str) -> None:
 
 def read_and_weigh(log: Path, layout: FeatureLayout | None) -> None:
     """What `memory` runs: how many records, and the peak memory in KiB before and after reading them."""
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_memory()
     if layout is None:
         count = sum(len(batch) for batch in iter_records(log))
     else:
         count = stream(log, layout, streaming_array(layout), 0)
-    print(count, before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    print(count, before, peak_memory())
 
 
 def main() -> None:
@@ -194,7 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--megabytes", type=int, default=64, help="size of the log whose reading is timed")
+    parser.add_argument("--megabytes", type=int, default=64, help="size of the log to time; 0 for none")
     parser.add_argument("--rounds", type=int, default=9, help="how often each piece of work is timed")
     parser.add_argument("--layout", default="paper-cpu", help="layout of the native embeddings")
     parser.add_argument("--memory", type=float, default=0, metavar="GB", help="also read a log of this size")
@@ -205,7 +204,8 @@ def main() -> None:
         read_and_weigh(options.read, FeatureLayout.preset(options.layout) if options.embed else None)
         return
     print(", ".join(f"{key} {value}" for key, value in machine().items()))
-    speed(options.megabytes, options.rounds, options.layout)
+    if options.megabytes:
+        speed(options.megabytes, options.rounds, options.layout)
     if options.memory:
         memory(options.memory, options.layout)
 
