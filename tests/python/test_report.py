@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from programs import LAYOUT, workload, write_dataset
 from tlp_tvm.dataset.records import MeasuredDataset, load_measured
 from tlp_tvm.errors import DatasetError
-from tlp_tvm.evaluation.report import ALL_NETWORKS, MEAN_OVER_TASKS, evaluate
+from tlp_tvm.evaluation.ranking import agreement
+from tlp_tvm.evaluation.report import ALL_NETWORKS, MEAN_OVER_TASKS, evaluate, ranked_groups
 
 
 @pytest.fixture
@@ -44,6 +45,29 @@ def test_rows_are_the_formula(data: MeasuredDataset) -> None:
         assert rows[platform, ALL_NETWORKS].top[3] == pytest.approx(everything[0] / everything[1])
         assert rows[platform, MEAN_OVER_TASKS].tasks == 6
         assert rows[platform, ALL_NETWORKS].random[3].mean > rows[platform, ALL_NETWORKS].random[1].mean
+
+
+def test_rank_measures_are_means_over_tasks(data: MeasuredDataset) -> None:
+    scores = scores_of(data)
+    [row] = [r for r in evaluate(data, scores) if (r.platform, r.network) == ("beta", MEAN_OVER_TASKS)]
+    found = []
+    for i in range(len(data.tasks)):
+        programs = data.programs_of(i)
+        found.append(agreement(scores[programs, 1], -data.latencies[programs, 1]))
+    assert row.kendall == pytest.approx(np.mean([each.kendall for each in found]))
+    assert row.pairwise_accuracy == pytest.approx(np.mean([each.pairwise_accuracy for each in found]))
+    assert row.spearman == pytest.approx(np.mean([each.spearman for each in found]))
+    assert row.to_dict()["kendall"] == row.kendall
+
+
+def test_groups_without_scores_are_passed_over(data: MeasuredDataset) -> None:
+    scores = scores_of(data)
+    test = next(i for i, task in enumerate(data.tasks) if task.split == "test")
+    found = {(group.platform, group.network): group for group in ranked_groups(data, scores, {test})}
+    assert {network for _, network in found} == {"train-net"}
+    whole = {(group.platform, group.network): group for group in ranked_groups(data, scores)}
+    for key, group in found.items():
+        assert (group.top(1, 0), group.agreement) == (whole[key].top(1, 0), whole[key].agreement)
 
 
 def test_each_platform_is_ranked_by_its_own_column(data: MeasuredDataset) -> None:

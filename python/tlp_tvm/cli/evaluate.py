@@ -1,21 +1,33 @@
-"""`tlp-tvm evaluate`: how well a model ranks programs that it has not seen."""
+"""`tlp-tvm evaluate`: how well models rank unseen programs, beside each other and baselines."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, print_json
+from tlp_tvm.cli.common import JsonOption, console, print_json, progress_console
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tlp_tvm.evaluation.comparing import RankerComparison
+    from tlp_tvm.evaluation.corpus import Corpus
+    from tlp_tvm.evaluation.rankers import Ranker
+
+NAMES = "random, xgboost-sequence, xgboost-features, tenset-mlp, published-tlp, published-mtl-tlp"
+
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help="A shipped model, a checkpoint folder or an exported file.")],
-    dataset: Annotated[list[Path], typer.Argument(help="A dataset folder, or record files.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL... DATASET",
+            help="Shipped models, checkpoint folders, exported files; then a dataset folder or record files.",
+        ),
+    ],
     split: Annotated[
         str | None, typer.Option(help="Which tasks; the test split where there is one, or else all.")
     ] = None,
@@ -25,37 +37,178 @@ def evaluate(
             help="Only this platform; repeat for more. Names the head that scores plain record files."
         ),
     ] = None,
-    k: Annotated[list[int] | None, typer.Option("--k", min=1, help="First choices that count.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the random picks and of ties.")] = 0,
+    k: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--k", min=1, help="First choices that count; 1, 5, 10 and 20, or 1 and 5 of one model."
+        ),
+    ] = None,
+    baselines: Annotated[
+        str, typer.Option(help=f"Fitted to the train split and judged beside the models; some of {NAMES}.")
+    ] = "",
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Fits of each baseline, and draws of the programs seen.")
+    ] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="The first seed; also of random picks and of ties.")] = 0,
+    seen: Annotated[
+        str,
+        typer.Option(
+            help="Measured programs of a task that all are shown before they rank the rest: 0,16,64."
+        ),
+    ] = "0",
+    rounds: Annotated[int, typer.Option(min=1, help="Trees of the XGBoost baselines.")] = 300,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of the baselines that are networks.")] = 50,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Where per-store features are kept; the user's cache folder if left out."),
+    ] = None,
+    png: Annotated[Path | None, typer.Option(help="Draw the comparison to this file.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Rank the programs of every task; compare the first choices with the best and with a random pick.
 
-    top-k is 1 where the k first choices hold the fastest program of every task.
+    top-k is 1 where the k first choices hold the fastest program of every task. With several models,
+    baselines, seeds or programs seen, all are compared on the same programs, with mean and spread over seeds.
 
-    Example: tlp-tvm evaluate epyc datasets/epyc
+    Example: tlp-tvm evaluate epyc datasets/epyc --baselines xgboost-sequence --seeds 3 --seen 0,16
     """
-    from tlp_tvm.dataset.records import load_measured
+    from tlp_tvm.evaluation.comparing import KS, compare_rankers
+    from tlp_tvm.evaluation.corpus import Corpus
+    from tlp_tvm.evaluation.rankers import ModelRanker
     from tlp_tvm.evaluation.report import evaluate as evaluate_scores
+    from tlp_tvm.layout import FeatureLayout
     from tlp_tvm.model.checkpoint import load_model
 
-    loaded = load_model(model).to(device)
+    models, dataset = _models_and_dataset(names)
+    chosen = [name.strip() for name in baselines.split(",") if name.strip()]
+    counts = _counts(seen)
+    fitted = _fitted(chosen, rounds, epochs, cache, device)
+    models = list(dict.fromkeys(models))
+    loaded = [load_model(model).to(device) for model in models]
     source = dataset[0] if len(dataset) == 1 else dataset
-    measured = load_measured(source, loaded.layout, platforms=platform or None)
-    if split is None and "test" in measured.splits:
-        split = "test"
-    chosen = measured.of_split(split) if split is not None else measured
-    columns = [
-        loaded.column(p.name if p.name in loaded.platforms or platform else loaded.platform_of(p.target))
-        for p in chosen.platforms
-    ]
-    scores = loaded.score_all(chosen.features())[:, columns]
-    rows = [row.to_dict() for row in evaluate_scores(chosen, scores, sorted(set(k or (1, 5))), seed)]
+    layout = loaded[0].layout if loaded else FeatureLayout.preset("ansor")
+    corpus = Corpus(source, layout, platforms=platform or None, split=split)
+    about = {"dataset_digest": corpus.whole.digest, "split": corpus.split}
+    title = f"{', '.join(models) or 'baselines'}: {corpus.split or 'all'} tasks"
+    if len(models) == 1 and not chosen and seeds == 1 and counts == [0] and png is None:
+        scores = _scores(corpus, ModelRanker(loaded[0]))
+        rows = [
+            row.to_dict() for row in evaluate_scores(corpus.judged, scores, sorted(set(k or (1, 5))), seed)
+        ]
+        if as_json:
+            print_json({"model": models[0], **about, "rows": rows})
+        else:
+            console.print(table_of(rows, title))
+        return
+    rankers: list[Ranker] = [ModelRanker(m, name) for m, name in zip(loaded, models, strict=True)]
+    with progress_console.status("reading the dataset") as status:
+        comparison = compare_rankers(
+            corpus,
+            rankers + fitted,
+            seeds=range(seed, seed + seeds),
+            seen=counts,
+            ks=sorted(set(k or KS)),
+            tell=status.update,
+        )
+    if png is not None:
+        from tlp_tvm.evaluation.plot import draw_rankers
+
+        draw_rankers(comparison.rows, png)
     if as_json:
-        print_json({"model": model, "dataset_digest": measured.digest, "split": split, "rows": rows})
-    else:
-        console.print(table_of(rows, f"{model}: {split or 'all'} tasks"))
+        seeds_used = list(range(seed, seed + seeds))
+        print_json({"models": models, **about, "seeds": seeds_used, **comparison.to_dict()})
+        return
+    for name in dict.fromkeys(row.platform for row in comparison.rows):
+        console.print(compared_table(comparison, name, f"{title}, {name}, {seeds} seeds"))
+    _print_notes(comparison)
+
+
+def _models_and_dataset(names: list[str]) -> tuple[list[str], list[Path]]:
+    """Models come first; the last name is always (of) the dataset."""
+    from tlp_tvm.model.checkpoint import CONFIG, shipped_models
+
+    count = min(1, len(names) - 1)
+    while count and count < len(names) - 1:
+        path = Path(names[count])
+        is_model = (path / CONFIG).is_file() or path.suffix == ".pt"
+        if not is_model and (path.exists() or names[count] not in shipped_models()):
+            break
+        count += 1
+    return names[:count], [Path(name) for name in names[count:]]
+
+
+def _counts(text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() for part in parts):
+        raise typer.BadParameter(f"expected numbers such as 0,16,64, found {text}", param_hint="--seen")
+    return sorted({int(part) for part in parts})
+
+
+def _fitted(names: Sequence[str], rounds: int, epochs: int, cache: Path | None, device: str) -> list[Ranker]:
+    from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
+    from tlp_tvm.evaluation.baselines.settings import user_cache
+
+    return make_baselines(
+        names, BaselineSettings(rounds=rounds, epochs=epochs, cache=cache or user_cache(), device=device)
+    )
+
+
+def _scores(corpus: Corpus, ranker: Ranker) -> Any:
+    import numpy as np
+
+    ranker.fit(corpus, 0, lambda words: None)
+    columns = range(len(corpus.whole.platforms))
+    return np.stack([ranker.scores(corpus.judged_programs, column) for column in columns], 1)
+
+
+def compared_table(comparison: RankerComparison, platform: str, title: str) -> Table:
+    """A platform's rows of a comparison, with what could not be computed."""
+    from rich.table import Table
+
+    rows = [row for row in comparison.rows if row.platform == platform]
+    ks = list(rows[0].top)
+    table = Table(title=title, caption="mean ± standard deviation over seeds")
+    for name in (
+        "network",
+        "tasks",
+        "seen",
+        "ranker",
+        *(f"top-{k}" for k in ks),
+        "Spearman",
+        "Kendall",
+        "pairs",
+    ):
+        table.add_column(name, overflow="fold", justify="left" if name in ("network", "ranker") else "right")
+    found = {(row.network, row.seen, row.ranker): row for row in rows}
+    networks, counts = (dict.fromkeys(getattr(row, name) for row in rows) for name in ("network", "seen"))
+    rankers = list(dict.fromkeys([row.ranker for row in comparison.rows] + list(comparison.not_computable)))
+    for network in networks:
+        for seen in counts:
+            for i, ranker in enumerate(rankers):
+                row = found.get((network, seen, ranker))
+                numbers = [*row.top.values(), row.spearman, row.kendall, row.pairwise_accuracy] if row else []
+                cells = [
+                    f"{n.mean:.3f} ± {n.deviation:.3f}" if n.deviation > 0 else f"{n.mean:.3f}"
+                    for n in numbers
+                ] or ["not computable"]
+                tasks = str(found[network, seen, rankers[0]].tasks)
+                table.add_row(network, tasks, str(seen), ranker, *cells, end_section=i + 1 == len(rankers))
+    return table
+
+
+def _print_notes(comparison: RankerComparison) -> None:
+    for name, tasks in comparison.not_computable.items():
+        for workload_key, why in tasks.items():
+            console.print(
+                f"{name}: not computable: {workload_key}: {why}",
+                highlight=False,
+                soft_wrap=True,
+                markup=False,
+            )
+    for name, notes in comparison.notes.items():
+        for note in notes:
+            console.print(f"{name}: {note}", highlight=False, soft_wrap=True, markup=False)
 
 
 def table_of(rows: list[dict[str, Any]], title: str) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm.dataset.records import MeasuredDataset
 from tlp_tvm.errors import DatasetError
-from tlp_tvm.evaluation.ranking import spearman
+from tlp_tvm.evaluation.ranking import Agreement, agreement
 from tlp_tvm.evaluation.topk import (
     Chance,
     RankedTask,
@@ -39,6 +39,10 @@ class ReportRow:
     """k -> top-k of random scores."""
     spearman: float
     """Mean over tasks of the rank correlation of scores with speed."""
+    kendall: float
+    """Mean over tasks of Kendall's tau-b."""
+    pairwise_accuracy: float
+    """Mean over tasks of the share of pairs in the right order."""
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -66,6 +70,66 @@ def ranked_tasks(dataset: MeasuredDataset, scores: NDArray[Any], column: int) ->
     return tasks
 
 
+@dataclass(frozen=True)
+class RankedGroup:
+    """Tasks that are summed up together on one platform: a network's, all networks', or every task alone."""
+
+    platform: str
+    network: str
+    """A network, `ALL_NETWORKS` or `MEAN_OVER_TASKS`."""
+    tasks: tuple[RankedTask, ...]
+    agreement: Agreement
+    """Means over the tasks."""
+
+    def top(self, k: int, seed: int) -> float:
+        """Top-k of the scores."""
+        return (mean_top_k if self.network == MEAN_OVER_TASKS else top_k)(self.tasks, k, seed)
+
+    def random(self, k: int, seed: int) -> Chance:
+        """Top-k of a random pick."""
+        chance = random_mean_top_k if self.network == MEAN_OVER_TASKS else random_top_k
+        return chance(self.tasks, k, seed)
+
+
+def ranked_groups(
+    dataset: MeasuredDataset, scores: NDArray[Any], unscored: Collection[int] = ()
+) -> Iterator[RankedGroup]:
+    """Every platform's networks, then all networks in one sum, then the mean over tasks.
+
+    Args:
+        dataset: the tasks to rank; usually one split.
+        scores: (N, P), of every program on every platform; higher is better.
+        unscored: tasks without scores. Groups that need one of them are passed over, never made smaller.
+
+    Raises:
+        DatasetError: a task has no program that ran on a platform. A smaller sum would look fine.
+    """
+    networks = sorted({network for task in dataset.tasks for network in task.weights})
+    for column, platform in enumerate(dataset.platforms):
+        tasks: list[RankedTask] = []
+        for task, programs in zip(
+            dataset.tasks, ranked_tasks(dataset, scores[:, column], column), strict=True
+        ):
+            if programs is None:
+                raise DatasetError(
+                    f"platform {platform.name}: expected measured programs of {task.workload_key} "
+                    f"({', '.join(task.weights) or 'no network'}), found none that ran; measure that task, "
+                    "or evaluate without that platform"
+                )
+            tasks.append(programs)
+        agreements = [agreement(task.scores, -task.latencies) for task in tasks]
+        members: dict[str, list[tuple[int, float]]] = {network: [] for network in networks}
+        for i, task in enumerate(dataset.tasks):
+            for network, weight in task.weights.items():
+                members[network].append((i, weight))
+        members[ALL_NETWORKS] = [member for part in members.values() for member in part]
+        members[MEAN_OVER_TASKS] = [(i, 1.0) for i in range(len(tasks))]
+        for network, chosen in members.items():
+            if chosen and not any(i in unscored for i, _ in chosen):
+                weighted = tuple(RankedTask(tasks[i].latencies, tasks[i].scores, w) for i, w in chosen)
+                yield RankedGroup(platform.name, network, weighted, _mean([agreements[i] for i, _ in chosen]))
+
+
 def evaluate(
     dataset: MeasuredDataset, scores: NDArray[Any], ks: Sequence[int] = (1, 5), seed: int = 0
 ) -> list[ReportRow]:
@@ -80,52 +144,21 @@ def evaluate(
     Raises:
         DatasetError: a task has no program that ran on a platform. A smaller sum would look fine.
     """
-    networks = sorted({network for task in dataset.tasks for network in task.weights})
-    rows = []
-    for column, platform in enumerate(dataset.platforms):
-        ranked = ranked_tasks(dataset, scores[:, column], column)
-        tasks: list[RankedTask] = []
-        for task, programs in zip(dataset.tasks, ranked, strict=True):
-            if programs is None:
-                raise DatasetError(
-                    f"platform {platform.name}: expected measured programs of {task.workload_key} "
-                    f"({', '.join(task.weights) or 'no network'}), found none that ran; measure that task, "
-                    "or evaluate without that platform"
-                )
-            tasks.append(programs)
-        parts: dict[str, list[RankedTask]] = {network: [] for network in networks}
-        for task, programs in zip(dataset.tasks, tasks, strict=True):
-            for network, weight in task.weights.items():
-                parts[network].append(RankedTask(programs.latencies, programs.scores, weight))
-        for network, members in parts.items():
-            rows.append(_network_row(platform.name, network, members, ks, seed))
-        everything = [task for members in parts.values() for task in members]
-        rows.append(_network_row(platform.name, ALL_NETWORKS, everything, ks, seed))
-        rows.append(
-            ReportRow(
-                platform.name,
-                MEAN_OVER_TASKS,
-                len(tasks),
-                {k: mean_top_k(tasks, k, seed) for k in ks},
-                {k: random_mean_top_k(tasks, k, seed) for k in ks},
-                _mean_spearman(tasks),
-            )
+    return [
+        ReportRow(
+            group.platform,
+            group.network,
+            len(group.tasks),
+            {k: group.top(k, seed) for k in ks},
+            {k: group.random(k, seed) for k in ks},
+            **asdict(group.agreement),
         )
-    return rows
+        for group in ranked_groups(dataset, scores)
+    ]
 
 
-def _network_row(
-    platform: str, network: str, tasks: Sequence[RankedTask], ks: Sequence[int], seed: int
-) -> ReportRow:
-    return ReportRow(
-        platform,
-        network,
-        len(tasks),
-        {k: top_k(tasks, k, seed) for k in ks},
-        {k: random_top_k(tasks, k, seed) for k in ks},
-        _mean_spearman(tasks),
-    )
+def _mean(agreements: Sequence[Agreement]) -> Agreement:
+    def of(name: str) -> float:
+        return float(np.mean([getattr(each, name) for each in agreements]))
 
-
-def _mean_spearman(tasks: Iterable[RankedTask]) -> float:
-    return float(np.mean([spearman(task.scores, -task.latencies) for task in tasks]))
+    return Agreement(of("spearman"), of("kendall"), of("pairwise_accuracy"))

@@ -1,0 +1,52 @@
+"""What models are held against: baselines learn from the same records and are judged on the same tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tlp_tvm.errors import DatasetError
+from tlp_tvm.evaluation.baselines.settings import BaselineSettings
+from tlp_tvm.evaluation.comparing import RANDOM
+from tlp_tvm.evaluation.rankers import Ranker
+
+BASELINES: dict[str, str] = {
+    RANDOM: "what a random pick reaches on average",
+    "xgboost-sequence": "XGBoost on the flattened sequence of primitives",
+    "xgboost-features": "XGBoost on TVM's per-store features, as TVM's own XGBModel sums them",
+    "tenset-mlp": "TenSet's MLP on TVM's per-store features",
+    "published-tlp": "the published TLP, a network a platform; it does not learn in a search",
+    "published-mtl-tlp": "the published MTL-TLP, a head a platform; it does not learn in a search",
+}
+"""Name -> what it is."""
+
+
+def make_baselines(names: Sequence[str], settings: BaselineSettings) -> list[Ranker]:
+    """Baselines by name; a random pick is in every comparison and needs no ranker.
+
+    Raises:
+        DatasetError: there is none of a name.
+    """
+    rankers: list[Ranker] = []
+    for name in dict.fromkeys(names):
+        if name == "xgboost-sequence":
+            from tlp_tvm.evaluation.baselines.xgboost_sequence import XGBoostSequence
+
+            rankers.append(XGBoostSequence(settings))
+        elif name == "xgboost-features":
+            from tlp_tvm.evaluation.baselines.xgboost_features import XGBoostFeatures
+
+            rankers.append(XGBoostFeatures(settings))
+        elif name == "tenset-mlp":
+            from tlp_tvm.evaluation.baselines.tenset_mlp import TenSetMLP
+
+            rankers.append(TenSetMLP(settings))
+        elif name in ("published-tlp", "published-mtl-tlp"):
+            from tlp_tvm.evaluation.baselines.published import PublishedTLP
+
+            rankers.append(PublishedTLP(settings, joint=name == "published-mtl-tlp"))
+        elif name != RANDOM:
+            raise DatasetError(f'--baselines: expected some of {", ".join(BASELINES)}, found "{name}"')
+    return rankers
+
+
+__all__ = ["BASELINES", "BaselineSettings", "make_baselines"]

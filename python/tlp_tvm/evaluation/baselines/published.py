@@ -1,0 +1,98 @@
+"""The published TLP and MTL-TLP, weaknesses included, trained by the package's own loop."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.dataset.splits import fold_of
+from tlp_tvm.evaluation.baselines.settings import BaselineSettings
+from tlp_tvm.evaluation.baselines.training_tables import FOLDS
+from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.evaluation.rankers import AT_ONCE, Programs, Tell
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.config import ModelConfig
+from tlp_tvm.model.losses import Loss
+from tlp_tvm.model.scoring import ScoringModel
+from tlp_tvm.model.tlp import TLP, TLPSettings
+from tlp_tvm.training.loop import TrainSettings, train
+
+
+class PublishedTLP:
+    """A network a platform (TLP), or one with a head a platform (MTL-TLP).
+
+    Faithful but for the loop: LambdaRank compares programs of one task, and the epoch is chosen on training
+    tasks held out. Its `update` does nothing, so that in a search its scores stay as they are.
+    """
+
+    is_fixed = False
+
+    def __init__(self, settings: BaselineSettings, *, joint: bool) -> None:
+        self.name = "published-mtl-tlp" if joint else "published-tlp"
+        self.notes = ["as published, it does not learn in a search"]
+        self.settings = settings
+        self.joint = joint
+        self._scores: NDArray[np.float32] = np.empty((0, 0), np.float32)
+
+    def fit(self, corpus: Corpus, seed: int, tell: Tell) -> dict[int, str]:
+        """Train, or go on with a training that was cut short, and score all judged programs."""
+        on_gpu = corpus.whole.platforms[0].target.split()[0] == "cuda"
+        layout = FeatureLayout.preset("paper-gpu" if on_gpu else "paper-cpu")
+        measured = corpus.in_layout(layout)
+        columns = list(range(len(measured.platforms)))
+        self._scores = np.full((len(measured), len(columns)), np.nan, np.float32)
+        for heads in [columns] if self.joint else [[column] for column in columns]:
+            part = replace(
+                measured,
+                platforms=tuple(measured.platforms[column] for column in heads),
+                latencies=measured.latencies[:, heads],
+            )
+            model = self._trained(part.of_tasks(corpus.training_tasks), seed, tell)
+            for begin in range(0, len(corpus.judged_programs), AT_ONCE):
+                programs = corpus.judged_programs[begin : begin + AT_ONCE]
+                self._scores[programs[:, None], heads] = model.score_all(measured.features(programs))
+        return {}
+
+    def scores(self, programs: Programs, column: int) -> NDArray[np.float64]:
+        """What the platform's head says."""
+        return np.asarray(self._scores[programs, column], np.float64)
+
+    def scores_after(self, seen: Programs, rest: Programs, column: int) -> NDArray[np.float64]:
+        """The same: it does not learn in a search."""
+        return self.scores(rest, column)
+
+    def _trained(self, data: MeasuredDataset, seed: int, tell: Tell) -> ScoringModel:
+        names = ", ".join(platform.name for platform in data.platforms)
+        fitted, held_out = fold_of(data, 0, FOLDS, seed)
+        model = TLPSettings.of_layout(data.layout, len(data.platforms), faithful=True)
+        training = TrainSettings(loss=Loss.LAMBDARANK, epochs=self.settings.epochs, seed=seed)
+        parts = [
+            data.digest,
+            [platform.name for platform in data.platforms],
+            [task.workload_key for task in data.tasks],
+            model.to_dict(),
+            training.to_dict(),
+        ]
+        digest = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        folder = self.settings.cache / self.name / digest[:32]
+        folder.mkdir(parents=True, exist_ok=True)
+        trained = train(
+            fitted,
+            held_out,
+            model,
+            training,
+            folder,
+            device=self.settings.device,
+            on_epoch=lambda entry: tell(
+                f"{self.name}, seed {seed}: {names}: epoch {entry['epoch']} of {self.settings.epochs}"
+            ),
+        )
+        config = ModelConfig(data.layout, model, data.platforms, {})
+        return ScoringModel(self.name, config, TLP.with_weights(model, trained.weights)).to(
+            self.settings.device
+        )

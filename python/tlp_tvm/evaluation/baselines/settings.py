@@ -1,0 +1,28 @@
+"""How baselines are trained, and where what takes long is kept."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+def user_cache() -> Path:
+    """The user's folder for files that can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tlp-tvm"
+
+
+@dataclass(frozen=True)
+class BaselineSettings:
+    """The same for all baselines."""
+
+    rounds: int = 300
+    """Trees of XGBoost."""
+    epochs: int = 50
+    """Passes over the programs, of the baselines that are networks; the papers' number."""
+    cache: Path = field(default_factory=user_cache)
+    """Holds per-store features and the training state of the published TLP."""
+    device: str = "auto"
+    """Of the networks: "auto", or torch's name."""
+    most_programs: int = 200_000
+    """XGBoost takes its table whole: of more programs, each task gives a random part."""

@@ -1,0 +1,208 @@
+"""TVM's per-store features of a corpus's programs: computed once, kept in a cache, a file a task.
+
+A program has a row of 164 numbers for each store of its lowered loops. Lowering needs the task itself, which
+records only name: tasks are split off the built-in networks again. TVM gives the rows of a program in the
+order of addresses, another one at every call, so rows are sorted: the same program has the same features.
+They do not depend on a CPU's -mcpu; a program's are computed for the first platform of the corpus.
+
+The cache: <cache>/store-features/<dataset digest>/<task>-<digest of its programs>.npz with `rows` (S, 164)
+float32 and `counts` (n,) int32, the rows of each program; none where TVM could not lower it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.ansor.locate import load_tvm
+from tlp_tvm.ansor.networks import load_network
+from tlp_tvm.ansor.tasks import extract_tasks
+from tlp_tvm.ansor.tune_inputs import hardware_of, quiet_builds, target_of
+from tlp_tvm.collection.plan import task_id
+from tlp_tvm.dataset.records import MeasuredTask
+from tlp_tvm.errors import NetworkError, TuningError
+from tlp_tvm.evaluation.baselines.program_records import records_of, with_task
+from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.evaluation.rankers import Programs, Tell
+from tlp_tvm.files import fresh_file
+
+WIDTH = 164
+KEPT = "store features"
+OTHER_TARGETS = ("llvm -mcpu=skylake-avx512", "llvm -mcpu=core-avx2", "llvm -mcpu=nehalem")
+"""Tried after those of the platforms: TVM packs channels by the width of vectors, and the tasks of a dataset
+may have been split off for another platform than the one that measured them."""
+
+FORMAT = 1
+"""Of the files; another one is computed anew."""
+
+
+@dataclass(frozen=True)
+class StoreFeatures:
+    """Rows of all programs of a corpus, one after the other."""
+
+    rows: NDArray[np.float32]
+    """(S, 164); TVM has put the logarithm on what is large."""
+    counts: NDArray[np.int64]
+    """(N,) rows of each program of the corpus; 0 where there are none."""
+    missing: dict[int, str]
+    """Task -> why its programs have none."""
+
+    def unscored(self, corpus: Corpus) -> dict[int, str]:
+        """Task -> why no baseline on these features can score it."""
+        if set(corpus.training_tasks) <= self.missing.keys():
+            judged = np.unique(corpus.whole.task_index[corpus.judged_programs]).tolist()
+            return (
+                dict.fromkeys(judged, "no training task has per-store features to learn from") | self.missing
+            )
+        return self.missing
+
+    def notes(self, corpus: Corpus) -> list[str]:
+        """What was left out of learning and judging, in words."""
+        without = [task for task in corpus.training_tasks if task in self.missing]
+        judged = np.isin(np.arange(len(corpus.whole)), corpus.judged_programs)
+        asked = judged | np.isin(corpus.whole.task_index, corpus.training_tasks)
+        lost = asked & (self.counts == 0) & ~np.isin(corpus.whole.task_index, list(self.missing))
+        notes = []
+        if without:
+            keys = ", ".join(corpus.whole.tasks[task].workload_key for task in without)
+            notes.append(f"{len(without)} training tasks without features were not learned from: {keys}")
+        if lost.any():
+            notes.append(f"{int(lost.sum())} programs that TVM could not lower again count as the slowest")
+        return notes
+
+    def of(self, programs: Programs) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Rows of some programs, (s, 164), and of which each is, (s,) places in `programs`, ascending."""
+        counts = self.counts[programs]
+        starts = np.cumsum(self.counts) - self.counts
+        owner = np.repeat(np.arange(len(programs)), counts)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.rows[starts[programs][owner] + within], owner
+
+
+def store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
+    """Features of the programs that are learned from and judged.
+
+    Args:
+        corpus: the programs.
+        cache: where files are kept; tasks that are there are not computed again.
+        tell: is told in words what is going on. A run that was cut short goes on at the network it was at.
+
+    Raises:
+        TvmNotFoundError: features are missing in the cache, and there is no TVM to compute them.
+        DatasetError: there is nothing to learn from.
+    """
+    if KEPT not in corpus.kept:
+        corpus.kept[KEPT] = _store_features(corpus, cache, tell)
+    features: StoreFeatures = corpus.kept[KEPT]
+    return features
+
+
+def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
+    judged = set(corpus.whole.task_index[corpus.judged_programs].tolist())
+    tasks = sorted(judged | set(corpus.training_tasks))
+    tell("reading the records of all programs")
+    records = records_of(corpus, tasks)
+    folder = cache / "store-features" / corpus.whole.digest
+    files = {task: folder / _file_name(corpus.whole.tasks[task], records[task]) for task in tasks}
+    found = {task: content for task in tasks if (content := _read(files[task])) is not None}
+    wanted = {corpus.whole.tasks[task].workload_key: task for task in tasks if task not in found}
+    described = [corpus.whole.tasks[task] for task in wanted.values()]
+    targets = [platform.target for platform in corpus.whole.platforms]
+    for search_task in rebuilt_tasks(described, targets, tell):
+        task = wanted.pop(str(search_task.workload_key))
+        rows, counts = _computed(search_task, records[task])
+        folder.mkdir(parents=True, exist_ok=True)
+        with fresh_file(files[task]) as fresh, fresh.open("wb") as file:
+            np.savez_compressed(file, rows=rows, counts=counts)
+        found[task] = rows, counts
+    missing = {
+        task: f"none of its networks has it when built here: {', '.join(corpus.whole.tasks[task].weights)}"
+        for task in wanted.values()
+    }
+    of_program = np.zeros(len(corpus.whole), np.int64)
+    for task, (_, counts) in found.items():
+        of_program[corpus.whole.programs_of(task)] = counts
+    parts = [found[task][0] for task in sorted(found)]
+    return StoreFeatures(np.concatenate([np.empty((0, WIDTH), np.float32), *parts]), of_program, missing)
+
+
+def rebuilt_tasks(tasks: Sequence[MeasuredTask], targets: Sequence[str], tell: Tell) -> Iterator[Any]:
+    """Split built-in networks into tasks until all are there that are looked for; that takes minutes.
+
+    Args:
+        tasks: what to look for.
+        targets: of the platforms; which tasks a network has depends on it.
+        tell: is told in words what is going on.
+
+    Yields:
+        `auto_scheduler.SearchTask`, each once; those of networks that are not built in are left out.
+    """
+    wanted = {task.workload_key: task.weights for task in tasks}
+    texts = list(dict.fromkeys([*targets, *OTHER_TARGETS]))
+    tried: set[str] = set()
+    while networks := Counter(n for weights in wanted.values() for n in weights if n not in tried):
+        network = networks.most_common(1)[0][0]
+        tried.add(network)
+        for text in list(texts):
+            if not any(network in weights for weights in wanted.values()):
+                break
+            tell(f"per-store features: splitting {network} into tasks, {len(wanted)} still to be found")
+            found = [
+                task
+                for task in _tasks_of(network, text)
+                if wanted.pop(str(task.workload_key), None) is not None
+            ]
+            if found:  # it is likely to be right for the other networks, too
+                texts.remove(text)
+                texts.insert(0, text)
+            yield from found
+
+
+def _tasks_of(network: str, target_text: str) -> list[Any]:
+    """None of what is no built-in network, or of a target that this TVM does not know."""
+    try:
+        target = target_of(target_text, here=False)
+        with quiet_builds():
+            return extract_tasks(load_network(network)[:2], str(target), hardware_of(target))[0]
+    except (NetworkError, TuningError):
+        return []
+
+
+def _computed(task: Any, lines: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    load_tvm()
+    from tvm.auto_scheduler import feature, measure_record
+
+    workload_key, target = str(task.workload_key), str(task.target)
+    states = [
+        measure_record.load_record_from_string(with_task(line, workload_key, target))[0].state
+        for line in lines
+    ]
+    parts = []
+    for part in feature.get_per_store_features_from_states(states, task):
+        rows = np.asarray(part, np.float32)
+        usable = rows.ndim == 2 and rows.shape[1:] == (WIDTH,) and np.isfinite(rows).all()
+        parts.append(rows[np.lexsort(rows.T[::-1])] if usable else np.empty((0, WIDTH), np.float32))
+    return np.concatenate(parts), np.array([len(rows) for rows in parts], np.int32)
+
+
+def _file_name(task: MeasuredTask, lines: Sequence[str]) -> str:
+    digest = hashlib.sha256(f"{FORMAT}\n{task.workload_key}\n{''.join(lines)}".encode()).hexdigest()
+    return f"{task_id(task.workload_key)}-{digest[:16]}.npz"
+
+
+def _read(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int32]] | None:
+    """A task's features; None where there are none that can be read."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            rows, counts = arrays["rows"], arrays["counts"]
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        return None
+    return (rows, counts) if rows.shape == (int(counts.sum()), WIDTH) else None

@@ -1,0 +1,115 @@
+"""What is ranked: measured programs, which of them may be learned from, and which are judged.
+
+Programs go by their places in the whole dataset, the same under every layout, so that rankers which read
+programs in different ways are asked about the same ones.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.dataset.records import MeasuredDataset, load_measured
+from tlp_tvm.errors import DatasetError
+from tlp_tvm.features import Embedding, FeatureLayout
+
+TRAIN_SPLIT = "train"
+TEST_SPLIT = "test"
+
+Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+class Corpus:
+    """A dataset with the split that is judged.
+
+    Attributes:
+        source: where it was read from.
+        platforms: the names that it was read with; None for all.
+        whole: all programs, in the first layout.
+        split: what is judged; None for all tasks.
+        judged: the programs that are judged.
+        judged_programs: (n,) their places in `whole`.
+        kept: what rankers made of the corpus that other rankers can use.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        layout: FeatureLayout,
+        *,
+        platforms: Sequence[str] | None = None,
+        split: str | None = None,
+    ) -> None:
+        """Read a dataset.
+
+        Args:
+            source: as `load_measured` takes it.
+            layout: of the first ranker.
+            platforms: the platforms to take; all when None.
+            split: what is judged; when None the test split, or all tasks where there is none.
+
+        Raises:
+            DatasetError: as `load_measured`, or there is no such split.
+        """
+        self.source = source
+        self.platforms = tuple(platforms) if platforms else None
+        self.whole = load_measured(source, layout, platforms=self.platforms)
+        self.split = TEST_SPLIT if split is None and TEST_SPLIT in self.whole.splits else split
+        self.kept: dict[str, Any] = {}
+        self._layouts = {layout.digest: self.whole}
+        self.judged = self.whole if self.split is None else self.whole.of_split(self.split)
+        inside = [self.split is None or task.split == self.split for task in self.whole.tasks]
+        self.judged_programs: NDArray[np.int64] = np.flatnonzero(np.array(inside)[self.whole.task_index])
+
+    @cached_property
+    def training_tasks(self) -> list[int]:
+        """Tasks to learn from, as places in `whole.tasks`.
+
+        Raises:
+            DatasetError: there are none, or they are the ones that are judged.
+        """
+        tasks = [i for i, task in enumerate(self.whole.tasks) if task.split == TRAIN_SPLIT]
+        if self.split in (None, TRAIN_SPLIT) or not tasks:
+            judged = f'the split "{self.split}"' if self.split else "all tasks"
+            raise DatasetError(
+                f'dataset: expected tasks of the split "{TRAIN_SPLIT}" for baselines to learn from, beside '
+                f"those that are judged, found {judged} judged and {len(tasks)} to learn from; choose "
+                f"--split {TEST_SPLIT}, or --baselines random"
+            )
+        return tasks
+
+    def in_layout(self, layout: FeatureLayout) -> MeasuredDataset:
+        """The whole dataset in another layout; programs keep their places.
+
+        Raises:
+            DatasetError: the files changed since they were first read.
+        """
+        if layout.digest not in self._layouts:
+            measured = load_measured(self.source, layout, platforms=self.platforms)
+            if measured.digest != self.whole.digest or not np.array_equal(
+                measured.latencies, self.whole.latencies, equal_nan=True
+            ):
+                raise DatasetError(
+                    f"dataset: expected the files that were read before, digest {self.whole.digest}, found "
+                    "others: they changed meanwhile; evaluate again when nothing writes to them"
+                )
+            self._layouts[layout.digest] = measured
+        return self._layouts[layout.digest]
+
+    def embeddings(self, layout: FeatureLayout, programs: NDArray[np.int64]) -> Embedding:
+        """(n, L, E) embeddings of programs in a layout."""
+        return self.in_layout(layout).features(programs)
+
+    def judged_without(self, hidden: NDArray[np.bool_]) -> MeasuredDataset:
+        """The judged programs, some of them as if nobody had measured them.
+
+        Args:
+            hidden: (n, P) which, for each platform.
+        """
+        return replace(self.judged, latencies=np.where(hidden, np.nan, self.judged.latencies))
