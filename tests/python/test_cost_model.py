@@ -236,3 +236,17 @@ def test_a_trained_model_is_loaded_by_its_folder(tmp_path: Any) -> None:
     embeddings = extract_states(array, model.model.layout)
     scores = model.model.score(embeddings, model.platform_for(TARGET))
     np.testing.assert_allclose(model.predict(task(), array), np.exp(scores), rtol=1e-5)
+
+
+def test_the_shipped_model_scores_a_program_alone_as_among_a_thousand() -> None:
+    model = TLPCostModel("epyc", device="cpu")
+    conv2d = operator_task("conv2d", TARGET)
+    thousand = sample_states(conv2d, 1000)[:1000]
+    lengths = extract_states(thousand, model.model.layout).any(-1).sum(-1)
+    assert len(set(lengths.tolist())) > 3  # of different lengths, which are padded to the longest
+
+    together = model.scores(conv2d, thousand)
+
+    for i in [*range(0, 1000, 200), int(lengths.argmin()), int(lengths.argmax())]:
+        np.testing.assert_allclose(model.scores(conv2d, thousand[i : i + 1]), together[i : i + 1], atol=1e-5)
+    np.testing.assert_allclose(model.scores(conv2d, thousand[::-1])[::-1], together, atol=1e-5)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from logs import WriteLog
-from tlp_tvm.ansor.history import mend_log, read_history
+from tlp_tvm.ansor.history import best_programs, mend_log, read_history
 from tlp_tvm.errors import RecordError
 
 KEYS = ['["a", [1]]', '["b", [1]]', '["c", [1]]']
@@ -81,3 +81,17 @@ def test_a_last_line_that_lacks_only_its_newline_is_kept(log: Path) -> None:
     assert log.read_bytes() == whole
     assert all(json.loads(line) for line in log.read_text().splitlines())
     assert np.isfinite(read_history(log, KEYS).best).sum() == 2
+
+
+def test_the_fastest_program_of_each_task_is_found_in_several_logs(
+    log: Path, record: dict[str, Any], write_log: WriteLog, tmp_path: Path
+) -> None:
+    others = [measured(record, KEYS[0], 0.5), measured(record, KEYS[1], 1.5), measured(record, KEYS[2], INF)]
+    second = write_log(others, "second.json")
+
+    best = best_programs([log, tmp_path / "none.json", second], KEYS)
+
+    assert {key: latency for key, (latency, _) in best.items()} == {KEYS[0]: 0.5, KEYS[1]: 1.0}
+    assert json.loads(best[KEYS[0]][1]) == others[0]
+    assert best[KEYS[0]][1].endswith("\n")
+    assert best_programs([second], KEYS[1:]).keys() == {KEYS[1]}

@@ -41,6 +41,7 @@ def test_a_network_is_tuned_and_the_result_printed(tmp_path: Path, model: Path) 
         f"{out}/log.json",
         f"{out}/curve.png",
         "model: tiny",
+        f'load_tuned("{out}")(data=array)',
     ):
         assert words in first.stdout
     assert first.stdout.count("nn_dense_add") == 3
@@ -70,7 +71,7 @@ def test_an_error_is_one_sentence_and_exit_code_1(tmp_path: Path, arguments: lis
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("arguments", [[], ["mlp"], ["mlp", "--out", "x", "--trials", "0"]])
+@pytest.mark.parametrize("arguments", [[], ["mlp"], ["mlp", "--out", "x", "--trials", "-1"]])
 def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
     assert CliRunner().invoke(app, ["tune", *arguments]).exit_code == 2
 

@@ -92,7 +92,7 @@ def test_the_observer_is_told(result: TuneResult, told: Told) -> None:
     assert told.plan == (TASKS, TRIALS, 0)
     assert len(told.rounds) == TRIALS
     assert [trials for trials, _ in told.programs] == list(range(1, TRIALS + 1))
-    assert told.programs[-1][1] == pytest.approx(result.estimate)
+    assert told.programs[-1][1] == pytest.approx(result.estimate, rel=1e-5)  # records have six digits
 
 
 def test_the_model_scores_with_the_head_of_the_target(result: TuneResult, tmp_path: Path) -> None:
@@ -118,7 +118,14 @@ def test_the_run_is_written_down(result: TuneResult) -> None:
     assert report["end_to_end"]["speedup"] == result.end_to_end.speedup
     assert result.curve.read_bytes().startswith(b"\x89PNG")
     names = sorted(path.name for path in result.log.parent.iterdir())
-    assert names == ["curve.png", "log.json", "run.json", "tvm.log"]
+    assert names == ["best.json", "curve.png", "log.json", "run.json", "tuned.json", "tuned.so", "tvm.log"]
+
+
+def test_the_best_programs_are_a_log_of_tvms(result: TuneResult) -> None:
+    records = list(load_tvm().auto_scheduler.RecordReader(str(result.best)))
+    best = {str(inputs.task.workload_key): float(ran.costs[0].value) for inputs, ran in records}
+    assert best == {task.workload_key: pytest.approx(task.best) for task in result.tasks}
+    assert all(task.chosen for task in result.tasks)
 
 
 def test_the_same_command_goes_on_and_measures_nothing_twice(
@@ -199,7 +206,8 @@ def test_too_few_trials_are_refused(tmp_path: Path) -> None:
             {"target": "cuda"},
             '--target "cuda": expected a device of this machine to measure on, found no cuda',
         ),
-        ({"network": "net.onnx"}, "net.onnx: expected the name of a built-in network, found a file; "),
+        ({"warm_start": (Path("none"),)}, "--warm-start none: expected a record log or the folder of a run"),
+        ({"warm_start": (Path("none"),), "trials": 0}, "--warm-start: expected programs to measure, found "),
         ({"platform": "m1"}, 'model linear: expected one of its platforms avx512, avx2, found "m1"'),
     ],
 )
@@ -215,6 +223,8 @@ def test_wrong_usage_is_refused_before_anything_is_written(
 def test_an_unknown_network_is_refused_with_the_names(tmp_path: Path) -> None:
     message = refused(settings(tmp_path / "run", network="nonet"), NetworkError)
     assert message.startswith('expected the name of a network, found "nonet"; choose one of resnet_18, ')
+    message = refused(settings(tmp_path / "run", network="net.onnx"), NetworkError)
+    assert message.startswith("net.onnx: expected a file with a network, found none; ")
     assert not (tmp_path / "run").exists()
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm.ansor.layout_rewrite import best_records
 from tlp_tvm.ansor.locate import load_tvm
+from tlp_tvm.errors import TuningError
 
 _SMALL = 1e-3
 """Outputs are compared as if their largest value were at least this: below, the rounding of a tanh shows."""
@@ -61,14 +62,27 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
         module: Relay module.
         parameters: by name.
         target: TVM target.
+
+    Raises:
+        TuningError: TVM cannot compile it.
     """
     tvm = load_tvm()
-    with tvm.transform.PassContext(opt_level=3):
-        return tvm.relay.build(module, target=target, params=parameters)
+    try:
+        with tvm.transform.PassContext(opt_level=3):
+            return tvm.relay.build(module, target=target, params=parameters)
+    except (tvm.TVMError, RuntimeError) as failure:
+        raise TuningError(
+            f"expected a network that TVM can compile for {target.kind.name}, found: {_reason(failure)}; "
+            "choose another network or target"
+        ) from failure
 
 
-def build_tuned(module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str]) -> Any:
+def build_tuned(
+    module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str], keys: set[str]
+) -> Any:
     """Compile a network with the best record of each task; a task without one gets TVM's own schedule.
+
+    What can fail for a program that was measured is the rewriting of its weights: then it is left out.
 
     Args:
         module: Relay module.
@@ -76,7 +90,36 @@ def build_tuned(module: Any, parameters: dict[str, Any], target: Any, log: Path,
         target: TVM target.
         log: TVM's record file.
         kept: workload keys of tasks whose weights stay as they are.
+        keys: workload keys of all tasks.
+
+    Raises:
+        TuningError: TVM cannot compile it, as for a GPU without its compiler.
     """
+    error = load_tvm().TVMError
+    try:
+        return _build_tuned(module, parameters, target, log, kept)
+    except error:
+        pass
+    except RuntimeError as failure:
+        raise _not_built(log, failure) from failure
+    try:
+        return _build_tuned(module, parameters, target, log, keys)
+    except (error, RuntimeError) as failure:
+        raise _not_built(log, failure) from failure
+
+
+def _not_built(log: Path, failure: BaseException) -> TuningError:
+    return TuningError(
+        f"{log}: expected records that the network can be built from, found: {_reason(failure)}"
+    )
+
+
+def _reason(failure: BaseException) -> str:
+    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
+    return lines[-1] if lines else type(failure).__name__
+
+
+def _build_tuned(module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str]) -> Any:
     tvm = load_tvm()
     context = best_records(log, kept)
     fallback = tvm.auto_scheduler.dispatcher.DispatchContext.current

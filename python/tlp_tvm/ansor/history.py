@@ -97,6 +97,33 @@ def read_history(log: Path, workload_keys: Sequence[str]) -> History:
     return History(task_ids[known], batch.latencies[known], len(workload_keys))
 
 
+def best_programs(logs: Sequence[Path], workload_keys: Sequence[str]) -> dict[str, tuple[float, str]]:
+    """The fastest program of each task.
+
+    Args:
+        logs: TVM's record files, of which some need not exist.
+        workload_keys: of the network's tasks.
+
+    Returns:
+        Workload key to latency in seconds and record line, for the tasks of which a program ran.
+
+    Raises:
+        RecordError: a line is no record.
+    """
+    best: dict[str, tuple[float, str]] = {}
+    for log in logs:
+        if not log.exists() or not log.stat().st_size:
+            continue
+        batch = read_records(log)
+        for position, task in enumerate(batch.tasks):
+            rows = np.flatnonzero(batch.task_ids == position)
+            row = int(rows[np.argmin(batch.latencies[rows])])
+            latency = float(batch.latencies[row])
+            if task.workload_key in workload_keys and latency < best.get(task.workload_key, (np.inf, ""))[0]:
+                best[task.workload_key] = latency, batch.line(row)
+    return best
+
+
 def mend_log(log: Path) -> int:
     """Drop what a killed tuning left half-written at the end of its log.
 

@@ -35,6 +35,9 @@ REASONS = {
 FAILED_COST = 1e10
 """What TVM's records have as the cost of a program that failed, in seconds."""
 
+_GONE_S = 60
+"""A killed process is gone sooner, however busy the machine is."""
+
 _BUILD, _RUN = "auto_scheduler.local_builder.build", "auto_scheduler.local_runner.run"
 
 
@@ -117,7 +120,7 @@ class MeasuringPool:
         assert self._threads is not None
         self._threads.shutdown()
         for child in self._children:
-            child.kill()
+            end(child)
         self._children.clear()
         self._owners.clear()
 
@@ -258,9 +261,21 @@ def ask(child: Any, timeout_error: int, seconds: float, function: Any, *argument
     except ChildProcessError:
         return Outcome((), measure_worker.RUNTIME, "the child ended", time.time() - began)
     except Exception as error:  # noqa: BLE001 - what a child says about one program does not end the tuning
-        child.kill()  # the next send starts another
+        end(child)  # the next send starts another
         message = f"{type(error).__name__}: {error}".strip().splitlines()[-1]
         return Outcome((), measure_worker.RUNTIME, message, time.time() - began)
+
+
+def end(child: Any) -> None:
+    """Kill a child and wait until it is gone, for which TVM itself waits a second only.
+
+    Args:
+        child: TVM's `PopenWorker`; asked again, it starts another process.
+    """
+    process = child._proc
+    child.kill()
+    if process is not None:
+        process.wait(_GONE_S)
 
 
 def inputs_that_matter(task: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from tlp_tvm.ansor import measure_worker, remote_worker
 from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.measure import BUILD_TIMEOUT, RUN_TIMEOUT, MeasureSettings, ask, inputs_that_matter
+from tlp_tvm.ansor.measure import BUILD_TIMEOUT, RUN_TIMEOUT, MeasureSettings, ask, end, inputs_that_matter
 from tlp_tvm.ansor.measure_worker import RUNTIME, Outcome
 from tlp_tvm.ansor.remote_worker import NO_DEVICE, Fleet
 from tlp_tvm.errors import CollectionError
@@ -78,7 +78,7 @@ class RemotePool:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for child in self._builders + self._runners:
-            child.kill()
+            end(child)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def devices(self) -> int:

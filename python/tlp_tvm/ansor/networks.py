@@ -1,7 +1,8 @@
-"""Built-in networks: those of `tvm.relay.testing` and transformer encoders, without a download.
+"""Networks by name: built-in ones, without a download, and those in files (`network_files`).
 
-A name is an architecture, and where it matters an input size and a batch: "resnet_18-240-b4".
-Size and batch may be left out, and `-` stands for `_` too: "resnet-18" is "resnet_18-224".
+The built-in ones are those of `tvm.relay.testing` and transformer encoders. A name is an architecture, and
+where it matters an input size and a batch: "resnet_18-240-b4". Size and batch may be left out, and `-` stands
+for `_` too: "resnet-18" is "resnet_18-224".
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ import importlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from tlp_tvm.ansor.locate import load_tvm
+from tlp_tvm.ansor.network_files import Loaded, Shapes, is_network_file, load_network_file
 from tlp_tvm.ansor.transformer import transformer_layer
 from tlp_tvm.errors import NetworkError
 
@@ -41,8 +44,31 @@ class Architecture:
     batch: int = 1
 
 
-def load_network(name: str) -> tuple[Any, dict[str, Any], dict[str, tuple[int, ...]]]:
-    """Build a network with random parameters, the same at every call.
+def network_from(name_or_path: str, shapes: Shapes | None = None) -> Loaded:
+    """Build a built-in network, or read one from a file.
+
+    Args:
+        name_or_path: a built-in name, or the path of a file as `load_network_file` reads it.
+        shapes: of inputs that the file leaves open, by name.
+
+    Returns:
+        The Relay module, its parameters by name, and the shapes of its inputs by name.
+
+    Raises:
+        NetworkError: no network has that name, the file cannot be read, or shapes for a built-in network.
+    """
+    if is_network_file(name_or_path):
+        return load_network_file(name_or_path, shapes)
+    if shapes:
+        raise NetworkError(
+            f"{name_or_path}: expected no --shape for a built-in network, found one of "
+            f'"{next(iter(shapes))}"; its size and batch go into its name, as in resnet_18-240-b4'
+        )
+    return load_network(name_or_path)
+
+
+def load_network(name: str) -> Loaded:
+    """Build a built-in network with random parameters, the same at every call.
 
     Args:
         name: e.g. "resnet_18-224", "resnet-18" or "bert_tiny-64-b4".
@@ -71,11 +97,13 @@ def canonical_name(name: str) -> str:
     """The full name of a network, as datasets have it.
 
     Args:
-        name: e.g. "resnet-18", which is "resnet_18-224".
+        name: e.g. "resnet-18", which is "resnet_18-224"; or a path, whose name without its end it is.
 
     Raises:
         NetworkError: no network has that name.
     """
+    if is_network_file(name):
+        return Path(name).stem
     key, size, batch = _parse(name)
     architecture = ARCHITECTURES[key]
     sized = key if architecture.size is None else f"{key}-{size}"
@@ -89,6 +117,18 @@ def architecture_of(name: str) -> Architecture:
         NetworkError: no network has that name.
     """
     return ARCHITECTURES[_parse(name)[0]]
+
+
+def split_of(name: str) -> Literal["train", "test"]:
+    """The split of a network; "train" for files and names that are no built-in ones.
+
+    Args:
+        name: of a network, or the path of a file.
+    """
+    try:
+        return architecture_of(name).split
+    except NetworkError:
+        return "train"
 
 
 def _parse(name: str) -> tuple[str, int, int]:

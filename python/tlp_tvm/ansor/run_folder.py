@@ -1,8 +1,13 @@
 """The folder of a tuning run: what it is for, what was measured, what came of it.
 
 log.json     every measured program, one of TVM's records a line, in the order they were measured
+warm.json    records of the same tasks that earlier logs gave to start from
+best.json    a record a task, of the program that the network was built with; without measuring, its cost is
+             made up: a billion seconds (`zero_shot`)
 run.json     settings and results of this project's tuning
 curve.png    estimated latency against programs measured
+tuned.so     the tuned network (`library.load_tuned`)
+tuned.json   its inputs and outputs
 tvm.log      what the measuring children printed
 """
 
@@ -37,6 +42,8 @@ class RunFolder:
         """
         self.path = Path(path)
         self.log = self.path / "log.json"
+        self.warm = self.path / "warm.json"
+        self.best = self.path / "best.json"
         self.report = self.path / "run.json"
         self.curve = self.path / "curve.png"
         self.tvm_log = self.path / "tvm.log"
@@ -49,11 +56,14 @@ class RunFolder:
                 f"{self.path}: expected a folder that can be written to, found: {error.strerror}; {CURE}"
             ) from error
 
-    def begin(self, settings: dict[str, Any]) -> None:
+    def begin(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Note what the run is for, or see that it is for the same as before.
 
         Args:
             settings: at least the entries of `IDENTITY`.
+
+        Returns:
+            What run.json said before; empty for a new run.
 
         Raises:
             TuningError: the folder holds a run of something else, or no run.
@@ -70,6 +80,7 @@ class RunFolder:
                 f"{self.path}: expected a run or an empty folder, found log.json without run.json; {CURE}"
             )
         self.write({**before, **settings})
+        return before
 
     def write(self, content: dict[str, Any]) -> None:
         """Replace run.json.

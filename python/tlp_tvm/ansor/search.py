@@ -47,6 +47,7 @@ def search(
     seed: int,
     stop: StopOnInterrupt,
     on_round: Callable[[int], None],
+    warm: Path | None = None,
 ) -> None:
     """Measure programs until there are `trials`; the caller has opened a `MeasuringPool` that writes the log.
 
@@ -62,12 +63,15 @@ def search(
         seed: of the search; a run that is gone on with goes on with another.
         stop: asked between rounds and programs.
         on_round: called with the task's index as its round begins.
+        warm: record file of programs that breed with the others, are not measured again, and do not count.
 
     Raises:
         Stopped: `stop` was asked to.
     """
     auto_scheduler = load_tvm().auto_scheduler
-    resumed = [auto_scheduler.PreloadMeasuredStates(str(log))] if len(before) else None
+    known = [log] if len(before) else []
+    known += [warm] if warm is not None else []
+    preloaded = [auto_scheduler.PreloadMeasuredStates(str(file)) for file in known] or None
     policies = [
         auto_scheduler.SketchPolicy(
             task,
@@ -76,7 +80,7 @@ def search(
             seed=(seed * 1009 + len(before) * 31 + i) % (2**30)
             + 1,  # TVM replaces a seed of 0 by a random one
             verbose=0,
-            init_search_callbacks=resumed,
+            init_search_callbacks=preloaded,
         )
         for i, task in enumerate(tasks)
     ]

@@ -1,4 +1,4 @@
-"""What a tuning starts from: the network, the target and what is known of its hardware."""
+"""What a tuning starts from: the target and what is known of its hardware."""
 
 from __future__ import annotations
 
@@ -9,35 +9,7 @@ from typing import Any
 
 from tlp_tvm.ansor.cpu import this_cpu
 from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.networks import load_network
 from tlp_tvm.errors import TuningError
-
-MODEL_FILES = (".onnx", ".pt", ".pth", ".torchscript")
-"""Names of files that hold a network; not read yet."""
-
-
-def network_and_target(network: str, target_text: str) -> tuple[Any, dict[str, Any], Any]:
-    """Build the network and read the target, each with its own errors.
-
-    Args:
-        network: a built-in name.
-        target_text: TVM target; empty for this machine's CPU.
-
-    Returns:
-        Relay module, parameters by name, TVM target.
-
-    Raises:
-        TuningError: as `target_of`, or a network in a file.
-        NetworkError: no such network.
-    """
-    target = target_of(target_text)
-    if network.endswith(MODEL_FILES):
-        raise TuningError(
-            f"{network}: expected the name of a built-in network, found a file; networks from files "
-            "are not read yet: choose a name such as resnet_18-224"
-        )
-    module, parameters, _ = load_network(network)
-    return module, parameters, target
 
 
 def target_of(text: str, *, here: bool = True) -> Any:

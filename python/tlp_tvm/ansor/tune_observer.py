@@ -24,6 +24,14 @@ class TuneObserver:
             reused: how many of them the log already has.
         """
 
+    def warmed(self, used: int, passed_over: int) -> None:
+        """Earlier logs were read.
+
+        Args:
+            used: programs of the same tasks and target.
+            passed_over: programs of others.
+        """
+
     def round(self, task: str) -> None:
         """A round of the search begins.
 

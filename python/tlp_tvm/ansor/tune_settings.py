@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +21,12 @@ class TuneSettings:
     """What to tune and how.
 
     Attributes:
-        network: a built-in name (`networks.load_network`).
+        network: a built-in name or the path of a file (`networks.network_from`).
         out: folder of the run; one that exists is gone on with.
         model: what `tlp_tvm.load_model` takes, or a model.
         target: TVM target; empty for this machine's CPU.
-        trials: programs to measure in all, earlier ones of the same run included.
+        trials: programs to measure in all, earlier ones of the same run included; 0 measures none, and the
+            model alone chooses, for a target that need not be at hand.
         platform: head of the model; None for the one that the target names, or else the mean of all heads.
         seed: of the search.
         measures_per_round: programs of one task that are measured before the next task is chosen; 0 lets
@@ -34,6 +37,9 @@ class TuneSettings:
         hide_messages: whether standard error goes to tvm.log during the search, as TVM writes hundreds of
             lines on each program that it gives up on.
         measure: how to compile and time; `threads` 0 takes the cores that the target names.
+        shapes: of inputs that the network's file leaves open, by name.
+        warm_start: record files or folders of earlier runs, whose programs of the same tasks are learned from
+            and bred from; they are no trials of this run.
     """
 
     network: str
@@ -49,6 +55,8 @@ class TuneSettings:
     online: bool = True
     hide_messages: bool = False
     measure: MeasureSettings = field(default_factory=lambda: MeasureSettings(threads=0))
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    warm_start: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,8 @@ class TaskResult:
         trials: programs measured.
         failures: of those, how many failed.
         first: latency of the first program that ran, seconds; infinity if none did.
-        best: lowest latency, seconds; infinity if no program ran: the network keeps TVM's own schedule there.
+        best: lowest latency, seconds, of earlier logs' programs too; infinity if no program ran.
+        chosen: whether the network has a program of the search there; if not, TVM's own schedule.
     """
 
     name: str
@@ -74,6 +83,7 @@ class TaskResult:
     failures: int
     first: float
     best: float
+    chosen: bool
 
 
 @dataclass(frozen=True)
@@ -87,13 +97,17 @@ class TuneResult:
         platform: the head that scored; None for the mean of all.
         trials: programs measured, earlier ones of the same run included.
         reused: how many of them an earlier tuning had measured.
+        warm: programs of earlier logs that it started from.
         failures: reason to how many programs failed for it, in this tuning.
         tasks: of the network.
-        estimate: weighted sum of the tasks' best, seconds.
-        end_to_end: latency of the whole network, untuned and tuned.
+        estimate: weighted sum of the tasks' best, seconds; infinity where nothing was measured.
+        end_to_end: latency of the whole network, untuned and tuned; None where this machine cannot run it.
         seconds: spent by step: "tasks", "search", "measure", "build".
         log: TVM's record file.
-        curve: picture of the estimate against programs measured.
+        best: record file with the program that was taken of each task, for `ApplyHistoryBest`.
+        library: the compiled network, which `load_tuned` of its folder runs; None where it did not compile.
+        no_library: why it did not.
+        curve: picture of the estimate against programs measured; None where nothing was measured.
         report: run.json.
     """
 
@@ -103,30 +117,37 @@ class TuneResult:
     platform: str | None
     trials: int
     reused: int
+    warm: int
     failures: dict[str, int]
     tasks: list[TaskResult]
     estimate: float
-    end_to_end: EndToEnd
+    end_to_end: EndToEnd | None
     seconds: dict[str, float]
     log: Path
-    curve: Path
+    best: Path
+    library: Path | None
+    no_library: str
+    curve: Path | None
     report: Path
 
     @property
     def unmeasured(self) -> list[TaskResult]:
-        """Tasks of which no program ran."""
-        return [task for task in self.tasks if task.best == float("inf")]
+        """Tasks that keep TVM's own schedule."""
+        return [task for task in self.tasks if not task.chosen]
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: times in seconds, infinity as None."""
         ended = self.end_to_end
         value = dataclasses.asdict(self)
-        value["end_to_end"] |= {
-            "untuned_latency": ended.untuned_latency,
-            "tuned_latency": ended.tuned_latency,
-            "speedup": ended.speedup,
-        }
-        value |= {name: str(value[name]) for name in ("log", "curve", "report")}
+        if ended is not None:
+            value["end_to_end"] |= {
+                "untuned_latency": ended.untuned_latency,
+                "tuned_latency": ended.tuned_latency,
+                "speedup": ended.speedup,
+            }
+        for name in ("log", "best", "library", "curve", "report"):
+            value[name] = None if value[name] is None else str(value[name])
+        value["estimate"] = None if math.isinf(self.estimate) else self.estimate
         for task in value["tasks"]:
-            task |= {name: None if task[name] == float("inf") else task[name] for name in ("first", "best")}
+            task |= {name: None if math.isinf(task[name]) else task[name] for name in ("first", "best")}
         return value

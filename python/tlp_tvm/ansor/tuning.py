@@ -6,7 +6,7 @@ import collections
 import dataclasses
 import platform as machine
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,24 +14,31 @@ from typing import Any
 import numpy as np
 
 import tlp_tvm
+from tlp_tvm.ansor.at_hand import runs_here
 from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.ansor.cpu import this_cpu
 from tlp_tvm.ansor.curve import draw_curve
 from tlp_tvm.ansor.end_to_end import EndToEnd, build_tuned, build_untuned, compare, random_inputs
-from tlp_tvm.ansor.history import History, mend_log, read_history
+from tlp_tvm.ansor.history import History, best_programs, mend_log, read_history
 from tlp_tvm.ansor.layout_rewrite import keep_layout_where_needed
-from tlp_tvm.ansor.locate import load_tvm, tvm_info
+from tlp_tvm.ansor.library import save_tuned
+from tlp_tvm.ansor.locate import tvm_info
 from tlp_tvm.ansor.measure import MeasuringPool
 from tlp_tvm.ansor.native_messages import native_messages_to
+from tlp_tvm.ansor.networks import canonical_name, network_from
 from tlp_tvm.ansor.records import read_records
 from tlp_tvm.ansor.run_folder import RunFolder
 from tlp_tvm.ansor.search import measures_per_round, search
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.ansor.tasks import extract_tasks
-from tlp_tvm.ansor.tune_inputs import cores_of, hardware_of, network_and_target, quiet_builds
+from tlp_tvm.ansor.tune_inputs import cores_of, hardware_of, quiet_builds, target_of
 from tlp_tvm.ansor.tune_observer import TuneObserver
+from tlp_tvm.ansor.tune_progress import Progress
 from tlp_tvm.ansor.tune_settings import TaskResult, TuneResult, TuneSettings
+from tlp_tvm.ansor.warm_start import gather, sources_of
+from tlp_tvm.ansor.zero_shot import choose_programs
 from tlp_tvm.errors import TuningError
+from tlp_tvm.files import write_whole
 
 
 def tune_network(settings: TuneSettings, observer: TuneObserver | None = None) -> TuneResult:
@@ -61,40 +68,112 @@ class _Tuning:
         self.observer = observer
         self.seconds: dict[str, float] = collections.defaultdict(float)
         self.failures: collections.Counter[str] = collections.Counter()
+        self.no_library = ""
 
     def run(self) -> TuneResult:
         settings = self.settings
-        module, parameters, target = network_and_target(settings.network, settings.target)
+        target = target_of(settings.target, here=settings.trials > 0)
+        self.network = canonical_name(settings.network)
+        module, parameters, inputs = network_from(settings.network, settings.shapes)
         self.cost_model = TLPCostModel(settings.model, settings.platform, online=settings.online)
+        if settings.warm_start and not settings.trials:
+            raise TuningError(
+                "--warm-start: expected programs to measure, found --trials 0; choose --trials 1 or more, "
+                "or leave it out"
+            )
+        sources_of(settings.warm_start)
         folder = RunFolder(settings.out)
-        folder.begin(self._description(target))
+        before = folder.begin(self._description(target))
+        if not settings.trials and folder.log.stat().st_size:
+            raise TuningError(
+                f"{folder.log}: expected no measured programs for --trials 0, found some, "
+                "which are worth more than a choice without measuring; choose another --out"
+            )
 
         with self._step("tasks", "splitting the network into tasks"), quiet_builds():
-            hardware = hardware_of(target)
-            extracted, weights = extract_tasks((module, parameters), str(target), hardware)
+            extracted, weights = extract_tasks((module, parameters), str(target), hardware_of(target))
             tasks, kept = keep_layout_where_needed(extracted)
-        if settings.trials < len(tasks):
-            raise TuningError(
-                f"--trials {settings.trials}: expected at least one program for each of the {len(tasks)} "
-                f"tasks of {settings.network}; choose --trials {len(tasks)} or more, better {len(tasks) * 16}"
-            )
-        with self._step("build", "building the network without records"), quiet_builds():
-            untuned = build_untuned(module, parameters, target)
+        keys = [str(task.workload_key) for task in tasks]
+        self._check_trials(len(tasks))
+        here, untuned = runs_here(target), None
+        if here:
+            with self._step("build", "building the network without records"), quiet_builds():
+                untuned = build_untuned(module, parameters, target)
 
-        reused = self._search(tasks, weights, folder)
-        history = read_history(folder.log, [str(task.workload_key) for task in tasks])
-        results = _task_results(tasks, weights, history)
-        if all(np.isinf(task.best) for task in results):
+        reused = 0
+        if settings.trials:
+            reused = self._search(tasks, weights, folder)
+            best = best_programs([folder.log, folder.warm], keys)
+            lines = {key: line for key, (_, line) in best.items()}
+        else:
+            lines = self._choose(tasks, folder, before)
+            best = {}
+        history = read_history(folder.log, keys)
+        if not lines:
             raise TuningError(
                 f"{folder.log}: expected programs that run, found none; {_most_common(self.failures)}"
             )
+        write_whole(folder.best, "".join(lines.values()))
         with self._step("build", "building the network from the records"), quiet_builds():
-            keys = {task.workload_key for task in results}
-            tuned = self._build_tuned(module, parameters, target, folder.log, kept, keys)
-        with self._step("compare", "timing the network, untuned and tuned in turns"):
-            inputs = random_inputs(module, parameters)
-            ended = compare(untuned, tuned, inputs, target, settings.turns, self._threads(target))
-        return self._finish(folder, target, history, results, weights, reused, ended)
+            tuned, library = None, None
+            try:
+                tuned = build_tuned(module, parameters, target, folder.best, kept, set(keys))
+                library = save_tuned(tuned, module, inputs, target, folder.path, self.network, here)
+            except (TuningError, RuntimeError, OSError) as failure:
+                if here and tuned is None:  # of a target elsewhere the records are worth having
+                    raise
+                self.no_library = str(failure).strip().splitlines()[-1]
+        ended = None
+        if here and tuned is not None:
+            with self._step("compare", "timing the network, untuned and tuned in turns"):
+                values = random_inputs(module, parameters)
+                ended = compare(untuned, tuned, values, target, settings.turns, self._threads(target))
+        results = _task_results(tasks, weights, history, best, lines)
+        return self._finish(folder, target, history, results, weights, reused, library, ended)
+
+    def _check_trials(self, tasks: int) -> None:
+        trials = self.settings.trials
+        if 0 < trials < tasks:
+            raise TuningError(
+                f"--trials {trials}: expected at least one program for each of the {tasks} "
+                f"tasks of {self.network}; choose --trials {tasks} or more, better {tasks * 16}"
+            )
+
+    def _choose(self, tasks: Sequence[Any], folder: RunFolder, before: dict[str, Any]) -> dict[str, str]:
+        """Have the model choose a program of each task; what a stopped call chose stays chosen."""
+        settings, stop = self.settings, StopOnInterrupt()
+        chosen = {}
+        if before.get("choice") == self._choice():
+            keys = [str(task.workload_key) for task in tasks]
+            chosen = {key: line for key, (_, line) in best_programs([folder.best], keys).items()}
+        self.observer.planned(len(tasks), 0, 0)
+
+        def on_task(task: Any) -> None:
+            stop.check()
+            self.observer.round(str(task.desc))
+
+        try:
+            with (
+                folder.tvm_log.open("ab") as output,
+                native_messages_to(output) if settings.hide_messages else nullcontext(),
+                self._step("search", "choosing programs without measuring"),
+                stop,
+            ):
+                return choose_programs(
+                    tasks,
+                    self.cost_model,
+                    folder.best,
+                    chosen,
+                    population=settings.population,
+                    seed=settings.seed,
+                    on_task=on_task,
+                )
+        except Exception as error:
+            if stop.requested:
+                raise Stopped(
+                    f"stopped; {folder.best} holds what was chosen, and the same command goes on"
+                ) from error
+            raise (self.cost_model.error or error) from None
 
     def _search(self, tasks: Sequence[Any], weights: Sequence[int], folder: RunFolder) -> int:
         """Measure what is left to measure; returns how many programs the log had before."""
@@ -104,9 +183,13 @@ class _Tuning:
         self.observer.planned(len(tasks), settings.trials, len(before))
         if len(before) >= settings.trials:
             return len(before)
+        warm = self._warm_start(tasks, folder)
         if settings.online:
+            self._learn_from(folder.warm)
             self._learn_from(folder.log)
-        progress = _Progress(self, folder.log, keys, weights)
+        known = best_programs([folder.log, folder.warm], keys)
+        best = [known.get(key, (np.inf, ""))[0] for key in keys]
+        progress = Progress(folder.log, keys, weights, len(before), best, self.failures, self.observer)
         how = dataclasses.replace(settings.measure, threads=self._threads(tasks[0].target))
         stop = StopOnInterrupt()
         began = time.time()
@@ -129,6 +212,7 @@ class _Tuning:
                     seed=settings.seed,
                     stop=stop,
                     on_round=lambda i: self.observer.round(str(tasks[i].desc)),
+                    warm=warm,
                 )
         except Exception as error:
             if stop.requested or isinstance(self.cost_model.error, KeyboardInterrupt):
@@ -142,37 +226,24 @@ class _Tuning:
         self.seconds["search"] += time.time() - began - pool.seconds
         return len(before)
 
+    def _warm_start(self, tasks: Sequence[Any], folder: RunFolder) -> Path | None:
+        """Bring over what earlier logs hold of the tasks; a run that is gone on with keeps what it had."""
+        sources = self.settings.warm_start
+        if sources:
+            self.observer.step("reading earlier logs")
+            start = gather(sources, tasks, folder.warm)
+            self.observer.warmed(start.used, start.passed_over)
+        return folder.warm if folder.warm.exists() and folder.warm.stat().st_size else None
+
     def _learn_from(self, log: Path) -> None:
-        """Teach the cost model what the log holds, as if it had just been measured."""
-        if not log.stat().st_size:
+        """Teach the cost model what a log holds, as if it had just been measured."""
+        if not log.exists() or not log.stat().st_size:
             return
         batch = read_records(log)
         embeddings = batch.encode(self.cost_model.model.layout)
         for i, task in enumerate(batch.tasks):
             rows = batch.task_ids == i
             self.cost_model.learn(task.workload_key, task.target, embeddings[rows], batch.latencies[rows])
-
-    def _build_tuned(
-        self,
-        module: Any,
-        parameters: dict[str, Any],
-        target: Any,
-        log: Path,
-        kept: set[str],
-        keys: set[str],
-    ) -> Any:
-        error = load_tvm().TVMError
-        try:
-            return build_tuned(module, parameters, target, log, kept)
-        except error:
-            pass  # what can fail for a program that was measured is the rewriting of its weights
-        try:
-            return build_tuned(module, parameters, target, log, keys)
-        except error as failure:
-            reason = str(failure).strip().splitlines()[-1]
-            raise TuningError(
-                f"{log}: expected records that the network can be built from, found: {reason}"
-            ) from failure
 
     def _finish(
         self,
@@ -182,25 +253,33 @@ class _Tuning:
         results: list[TaskResult],
         weights: Sequence[int],
         reused: int,
-        ended: EndToEnd,
+        library: Path | None,
+        ended: EndToEnd | None,
     ) -> TuneResult:
         settings = self.settings
         model = str(getattr(self.cost_model.model, "name", settings.model))
-        draw_curve(history, weights, f"{settings.network}, {model}, seed {settings.seed}", folder.curve)
+        curve = folder.curve if np.isfinite(history.latencies).any() else None
+        if curve is not None:
+            draw_curve(history, weights, f"{self.network}, {model}, seed {settings.seed}", curve)
+        ran = [task.best * task.weight for task in results if np.isfinite(task.best)]
         result = TuneResult(
-            network=settings.network,
+            network=self.network,
             target=str(target),
             model=model,
             platform=self.cost_model.platform_for(str(target)),
             trials=len(history),
             reused=reused,
+            warm=_lines(folder.warm),
             failures=dict(self.failures.most_common()),
             tasks=results,
-            estimate=float(history.estimates(weights)[-1]),
+            estimate=sum(ran) if ran else np.inf,
             end_to_end=ended,
             seconds=dict(self.seconds),
             log=folder.log,
-            curve=folder.curve,
+            best=folder.best,
+            library=library,
+            no_library=self.no_library,
+            curve=curve,
             report=folder.report,
         )
         folder.write({**self._description(target), **result.to_dict()})
@@ -209,12 +288,13 @@ class _Tuning:
     def _description(self, target: Any) -> dict[str, Any]:
         settings, info = self.settings, tvm_info()
         return {
-            "network": settings.network,
+            "network": self.network,
             "target": str(target),
             "model": str(getattr(self.cost_model.model, "name", settings.model)),
             "seed": settings.seed,
             "online": settings.online,
             "population": settings.population,
+            "choice": None if settings.trials else self._choice(),
             "measure": dataclasses.asdict(settings.measure),
             "versions": {
                 "tlp_tvm": tlp_tvm.__version__,
@@ -222,6 +302,17 @@ class _Tuning:
                 "python": machine.python_version(),
             },
             "cpu": this_cpu().model,
+        }
+
+    def _choice(self) -> dict[str, Any]:
+        """What a choice without measuring depends on."""
+        settings = self.settings
+        model = str(getattr(self.cost_model.model, "name", settings.model))
+        return {
+            "model": model,
+            "platform": settings.platform,
+            "population": settings.population,
+            "seed": settings.seed,
         }
 
     def _threads(self, target: Any) -> int:
@@ -235,41 +326,32 @@ class _Tuning:
         self.seconds[name] += time.time() - began
 
 
-class _Progress:
-    """Writes each measurement into the log as it is made, and tells the observer."""
-
-    def __init__(self, tuning: _Tuning, log: Path, keys: Sequence[str], weights: Sequence[int]) -> None:
-        before = read_history(log, keys)
-        self.trials = len(before)
-        self._tuning = tuning
-        self._log = log
-        self._save = load_tvm().auto_scheduler.save_records
-        self._position = {key: i for i, key in enumerate(keys)}
-        self._weights = np.asarray(weights, np.float64)
-        self._best = before.best
-
-    def __call__(self, measure_input: Any, result: Any, reason: str) -> None:
-        self._save(str(self._log), [measure_input], [result])
-        self.trials += 1
-        if reason:
-            self._tuning.failures[reason] += 1
-        else:
-            task = self._position[str(measure_input.task.workload_key)]
-            latency = float(np.mean([cost.value for cost in result.costs]))
-            self._best[task] = min(self._best[task], latency)
-        estimate = float(self._best @ self._weights)
-        self._tuning.observer.measured(self.trials, estimate, self._tuning.failures)
-
-
-def _task_results(tasks: Sequence[Any], weights: Sequence[int], history: History) -> list[TaskResult]:
-    columns = (history.counts, history.failures, history.first, history.best)
+def _task_results(
+    tasks: Sequence[Any],
+    weights: Sequence[int],
+    history: History,
+    best: Mapping[str, tuple[float, str]],
+    chosen: Mapping[str, str],
+) -> list[TaskResult]:
+    columns = (history.counts, history.failures, history.first)
     return [
         TaskResult(
-            str(task.desc), str(task.workload_key), weight, float(task.compute_dag.flop_ct),
-            int(trials), int(failures), float(first), float(best),
+            name=str(task.desc),
+            workload_key=str(task.workload_key),
+            weight=weight,
+            flops=float(task.compute_dag.flop_ct),
+            trials=int(trials),
+            failures=int(failures),
+            first=float(first),
+            best=best.get(str(task.workload_key), (np.inf, ""))[0],
+            chosen=str(task.workload_key) in chosen,
         )
-        for task, weight, trials, failures, first, best in zip(tasks, weights, *columns, strict=True)
-    ]  # fmt: skip
+        for task, weight, trials, failures, first in zip(tasks, weights, *columns, strict=True)
+    ]
+
+
+def _lines(log: Path) -> int:
+    return len(log.read_bytes().splitlines()) if log.exists() else 0
 
 
 def _most_common(failures: collections.Counter[str]) -> str:

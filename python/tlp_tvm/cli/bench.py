@@ -109,21 +109,13 @@ def _score_table(results: list[ScoreResult]) -> Table:
 
     first = results[0]
     table = Table(title=f"{first.task}: states scored per second, {first.threads} threads each")
-    for column in (
-        "target",
-        "states",
-        f"TLP {first.model}",
-        "of it reading",
-        "TVM's XGBModel",
-        "ratio",
-        "invalid",
-    ):
+    columns = ("target", "states", f"TLP {first.model}", "of it reading", "TVM's XGBModel", "ratio")
+    for column in (*columns, "in CPU time", "invalid"):
         table.add_column(column, justify="left" if column == "target" else "right")
     for result in results:
         rates = (f"{rate:,.0f}" for rate in (result.ours, result.embedding, result.xgb))
-        table.add_row(
-            result.target, f"{result.states:,}", *rates, f"{result.ratio:,.1f}x", f"{result.invalid:.0%}"
-        )
+        ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.cpu_ratio))
+        table.add_row(result.target, f"{result.states:,}", *rates, *ratios, f"{result.invalid:.0%}")
     return table
 
 

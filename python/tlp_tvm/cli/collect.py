@@ -25,7 +25,9 @@ _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 def collect(
     networks: Annotated[
         list[str],
-        typer.Argument(metavar="NET...", help="Names of networks, e.g. resnet_18-224 bert_mini-64-b4."),
+        typer.Argument(
+            metavar="NET...", help="Networks: names such as resnet_18-224, .onnx or TorchScript files."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Dataset folder; one that exists is gone on with.")],
     target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",

@@ -19,17 +19,30 @@ _NONE = float("inf")
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from tlp_tvm.ansor.end_to_end import EndToEnd
     from tlp_tvm.ansor.tune_settings import TuneResult
 
 
 def tune(
-    network: Annotated[str, typer.Argument(metavar="NET", help="Name of a network, e.g. resnet_18-224.")],
+    network: Annotated[
+        str,
+        typer.Argument(
+            metavar="NET",
+            help="Name of a network, e.g. resnet_18-224, or an .onnx, .pt, .pth or .torchscript file.",
+        ),
+    ],
     out: Annotated[Path, typer.Option(help="Folder of the run; one that exists is gone on with.")],
     model: Annotated[
         str, typer.Option(help="Model that scores: a shipped name, a checkpoint folder or an exported file.")
     ] = "epyc",
     target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
-    trials: Annotated[int, typer.Option(min=1, help="Programs to measure in all.")] = 200,
+    trials: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Programs to measure in all; 0: the model alone chooses, even for a target elsewhere.",
+        ),
+    ] = 200,
     platform: Annotated[
         str | None, typer.Option(help="Platform of the model; the one that the target names if left out.")
     ] = None,
@@ -37,15 +50,28 @@ def tune(
     measures_per_round: Annotated[
         int, typer.Option(min=0, help="Programs of one task measured in a row; 0 chooses.")
     ] = 0,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=1,3,224,224", help="Shape of an input that the file leaves open; repeat."),
+    ] = None,
+    warm_start: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="LOG", help="Log or folder of an earlier run: its programs of the same tasks are a start."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tune a whole network and time it, untuned and tuned.
+    """Tune a whole network, time it untuned and tuned, and write it as a library.
 
     Programs are measured on this machine. Ctrl-C stops; the same command goes on.
 
     Example: tlp-tvm tune dqn --trials 100 --out runs/dqn
+
+    Example: tlp-tvm tune net.onnx --shape image=1,3,224,224 --warm-start runs/dqn --out runs/net
     """
     from tlp_tvm.ansor.native_messages import STANDARD_ERROR
+    from tlp_tvm.ansor.network_files import parse_shapes
     from tlp_tvm.ansor.tune_settings import TuneSettings
     from tlp_tvm.ansor.tuning import tune_network
 
@@ -59,6 +85,8 @@ def tune(
         seed=seed,
         measures_per_round=measures_per_round,
         hide_messages=True,
+        shapes=parse_shapes(shape or []),
+        warm_start=tuple(warm_start or []),
     )
     # A descriptor of its own for the progress: standard error itself is TVM's during the search.
     with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
@@ -77,11 +105,15 @@ def _observer(progress: Progress) -> Any:
 
         def __init__(self) -> None:
             self.line = progress.add_task("starting", total=None, note="")
+            self.trials = 0
 
         def step(self, name: str) -> None:
             progress.reset(self.line, total=None, description=name, note="")
 
         def planned(self, tasks: int, trials: int, reused: int) -> None:
+            self.trials = trials
+            if not trials:
+                return
             if reused:
                 progress.console.print(f"going on after {reused} programs")
             progress.reset(
@@ -92,8 +124,13 @@ def _observer(progress: Progress) -> Any:
                 note="",
             )
 
+        def warmed(self, used: int, passed_over: int) -> None:
+            others = f", {passed_over} are of other tasks or targets" if passed_over else ""
+            progress.console.print(f"starting from {used} programs of earlier logs{others}")
+
         def round(self, task: str) -> None:
-            progress.update(self.line, description=f"measuring {task.removeprefix('vm_mod_fused_')[:40]}")
+            verb = "measuring" if self.trials else "choosing for"
+            progress.update(self.line, description=f"{verb} {task.removeprefix('vm_mod_fused_')[:40]}")
 
         def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
             notes = [] if estimate == float("inf") else [f"estimate {estimate * 1e3:.3g} ms"]
@@ -126,28 +163,40 @@ def _print(result: TuneResult) -> None:
             f"{shares[task]:.0%}",
         )
     console.print(table)
-    ended = result.end_to_end
     for reason, count in result.failures.items():
-        console.print(f"{count} programs failed: {reason}", highlight=False, soft_wrap=True)
+        _say(f"{count} programs failed: {reason}")
+    lack = "ran" if result.trials else "compiles"
     for task in result.unmeasured:
-        console.print(
-            f"no program of {task.name} ran: it keeps TVM's own schedule", highlight=False, soft_wrap=True
-        )
+        _say(f"no program of {task.name} {lack}: it keeps TVM's own schedule")
+    if result.end_to_end is None:
+        _say("this machine does not run programs for that target: the network is not timed")
+    else:
+        _say_times(result.end_to_end)
     head = f", platform {result.platform}" if result.platform else ""
-    console.print(
+    started = f", started from {result.warm} of earlier logs" if result.warm else ""
+    _say(f"programs measured: {result.trials}{started}\nmodel: {result.model}{head}")
+    if result.trials:
+        _say(f"log: {result.log}\ncurve: {result.curve}")
+    _say(f"best programs: {result.best}\nreport: {result.report}")
+    if result.library is None:
+        _say(f"library: none, {result.no_library}")
+    else:
+        from tlp_tvm.ansor.library import line_that_runs
+
+        _say(f"library: {result.library}, run by\n  {line_that_runs(result.library.parent)}")
+
+
+def _say_times(ended: EndToEnd) -> None:
+    _say(
         f"untuned [bold]{ended.untuned_latency * 1e3:.4g} ms[/], "
         f"tuned [bold]{ended.tuned_latency * 1e3:.4g} ms[/]: "
-        f"[bold]{ended.speedup:.2f}x[/] (outputs differ by {ended.difference:.1g})\n"
-        f"programs measured: {result.trials}\n"
-        f"model: {result.model}{head}\nlog: {result.log}\ncurve: {result.curve}\nreport: {result.report}",
-        highlight=False,
-        soft_wrap=True,
+        f"[bold]{ended.speedup:.2f}x[/] (outputs differ by {ended.difference:.1g})"
     )
     if ended.difference > ROUNDING:
-        console.print(
-            "[yellow]the outputs differ by more than rounding explains: do not use these records[/]"
-        )
+        _say("[yellow]the outputs differ by more than rounding explains: do not use these records[/]")
     if ended.speedup < 1:
-        console.print(
-            "the network is faster untuned: measure more programs, with more --trials", highlight=False
-        )
+        _say("the network is faster untuned: measure more programs, with more --trials")
+
+
+def _say(text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tlp_tvm.ansor.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.networks import architecture_of, canonical_name, load_network
+from tlp_tvm.ansor.networks import canonical_name, network_from, split_of
 from tlp_tvm.ansor.tasks import extract_tasks, hardware_without_driver
 from tlp_tvm.ansor.tune_inputs import hardware_of, quiet_builds
 
@@ -61,7 +61,7 @@ def plan_tasks(
     """Split networks into tasks.
 
     Args:
-        networks: built-in names.
+        networks: built-in names, or files that `networks.network_from` reads.
         target: TVM target.
         tell: is told in words what is going on.
         split_for: TVM target that the networks are split for, if another: what TVM packs a convolution's
@@ -73,11 +73,11 @@ def plan_tasks(
     Raises:
         NetworkError: no such network.
     """
-    names = dict.fromkeys(canonical_name(network) for network in networks)
+    names = {canonical_name(network): network for network in networks}
     planned: dict[str, PlannedTask] = {}
-    for name in names:
+    for name, network in names.items():
         tell(f"splitting {name} into tasks")
-        for task, weight in _tasks_of(name, split_for or target):
+        for task, weight in _tasks_of(network, split_for or target):
             known = planned.setdefault(str(task.workload_key), PlannedTask(task))
             known.weights[name] = weight
     tell("trying the tasks")
@@ -96,11 +96,6 @@ def task_id(workload_key: str) -> str:
     return hashlib.md5(workload_key.encode(), usedforsecurity=False).hexdigest()[:12]
 
 
-def split_of(network: str) -> str:
-    """The split of a network; "train" for those that are no built-in ones."""
-    return architecture_of(network).split
-
-
 def _for_target(task: Any, target: Any) -> Any:
     return load_tvm().auto_scheduler.SearchTask(
         workload_key=task.workload_key,
@@ -114,6 +109,6 @@ def _for_target(task: Any, target: Any) -> Any:
 
 def _tasks_of(network: str, target: Any) -> Iterator[tuple[Any, int]]:
     with quiet_builds():
-        module, parameters, _ = load_network(network)
+        module, parameters, _ = network_from(network)
         tasks, weights = extract_tasks((module, parameters), str(target), hardware_of(target))
     yield from zip(tasks, weights, strict=True)

@@ -15,7 +15,7 @@ class CollectSettings:
     """What to collect and how.
 
     Attributes:
-        networks: built-in names (`networks.load_network`).
+        networks: built-in names, .onnx or TorchScript files (`networks.network_from`).
         out: a dataset folder, new or one that is gone on with.
         target: TVM target; empty for this machine's CPU.
         platform: name of the folder's column of labels; empty for one out of the target.

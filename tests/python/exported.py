@@ -1,0 +1,68 @@
+"""A tiny convolutional network, exported as files by torch."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+SHAPE = (1, 3, 8, 8)
+
+
+class ConvNet(torch.nn.Module):
+    """Two convolutions with a batch norm, a pool and a dense layer: some milliseconds to tune."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = torch.nn.Conv2d(3, 8, 3, padding=1)
+        self.norm = torch.nn.BatchNorm2d(8)
+        self.second = torch.nn.Conv2d(8, 4, 1)
+        self.dense = torch.nn.Linear(64, 10)
+
+    def forward(self, image: torch.Tensor) -> torch.Tensor:
+        x = torch.max_pool2d(torch.relu(self.norm(self.first(image))), 2)
+        return torch.softmax(self.dense(torch.flatten(torch.relu(self.second(x)), 1)), -1)
+
+
+def conv_net() -> ConvNet:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return ConvNet().eval()
+
+
+def dense_net() -> torch.nn.Module:
+    """Of two tasks, for what takes the same time a task."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 10), torch.nn.Softmax(1)).eval()
+
+
+def image() -> Any:
+    return np.random.default_rng(1).standard_normal(SHAPE, dtype=np.float32)
+
+
+def export_onnx(path: Path, open_batch: bool = False) -> Path:
+    axes = {"dynamic_axes": {"image": {0: "n"}}} if open_batch else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the exporter that needs no further package is called deprecated
+        torch.onnx.export(
+            conv_net(), (torch.zeros(SHAPE),), path, input_names=["image"], dynamo=False, **axes
+        )
+    return path
+
+
+def export_traced(path: Path, with_shapes: bool = True, network: torch.nn.Module | None = None) -> Path:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TorchScript is called deprecated
+        torch.jit.trace(network or conv_net(), torch.zeros(SHAPE), _store_inputs=with_shapes).save(path)
+    return path
+
+
+def export_scripted(path: Path) -> Path:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.jit.script(conv_net()).save(path)
+    return path
