@@ -26,8 +26,8 @@ export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help quickstart test test-cpp test-python lint lint-python lint-cpp tidy format bench results pretrained \
-	fuzz sanitize clean distclean
+.PHONY: help quickstart test test-cpp test-python lint lint-python lint-cpp tidy format bench results dataset \
+	pretrained fuzz sanitize clean distclean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -68,9 +68,13 @@ bench: $(VENV)/.package  ## throughput of extraction beside the alternatives
 	$(BIN)/tlp-tvm bench extract
 	$(BIN)/python benchmarks/records.py
 
-results: $(VENV)/.package  ## the tables of the README, from datasets/
+results: dataset  ## the tables of the README, from datasets/
 	$(BIN)/tlp-tvm evaluate epyc datasets/epyc
 	$(BIN)/tlp-tvm bench extract
+
+dataset: $(VENV)/.package  ## the programs of datasets/ as one dataset in build/dataset, and what is in it
+	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide --replace --out build/dataset
+	$(BIN)/tlp-tvm dataset stats build/dataset --html build/dataset.html
 
 pretrained: $(VENV)/.package  ## train the shipped model again, from datasets/
 	rm -rf build/pretrained
