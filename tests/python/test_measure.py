@@ -185,3 +185,20 @@ with MeasuringPool(MeasureSettings(children=1)) as pool:
     while Path(f"/proc/{child}").exists() and time.monotonic() - began < DEADLINE_S:
         time.sleep(0.1)
     assert not Path(f"/proc/{child}").exists()
+
+
+@pytest.mark.skipif(not measure_worker.realtime_allowed(), reason="no right to a real-time priority here")
+def test_a_realtime_priority_is_given_back_and_paused_from() -> None:
+    before = os.sched_getscheduler(0)
+    inside = []
+
+    began = time.perf_counter()
+    with measure_worker._undisturbed(True):
+        inside.append(os.sched_getscheduler(0))
+        while time.perf_counter() - began < 0.1:
+            pass
+    took = time.perf_counter() - began
+
+    assert inside == [os.SCHED_FIFO]
+    assert os.sched_getscheduler(0) == before
+    assert took >= 0.1 * (1 + measure_worker._PAUSE)

@@ -27,6 +27,9 @@ _NO_CSE = {"tir.disable_cse_tir": True}
 """TVM's elimination of common subexpressions takes half of the time to compile and more, and LLVM does the
 same again: programs are as fast without (`benchmarks/measuring.py` compares)."""
 
+_PAUSE = 0.15
+"""Share of its time that a timing at a real-time priority waits afterwards; see `_undisturbed`."""
+
 _KEPT_BYTES = 1 << 30
 """Of arrays that wait for the next program of the same shapes; filling new ones takes longer than timing."""
 
@@ -130,8 +133,7 @@ def run(number: int, inputs: dict[str, Any], timing: Timing) -> Outcome | None:
     try:
         device = _device_of(program)
         arrays = _arrays_of(program, device, inputs)
-        with _undisturbed() if timing.realtime else contextlib.nullcontext():
-            costs = timed(program.module, device, arrays, timing)
+        costs = timed(program.module, device, arrays, timing)
     except Exception:  # noqa: BLE001 - whatever a generated program does costs that program only
         return Outcome((), RUNTIME, last_line(), time.time() - began)
     return Outcome(costs, NO_ERROR, "", time.time() - began)
@@ -216,19 +218,27 @@ def timed(module: Any, device: Any, arrays: list[Any], timing: Timing) -> tuple[
         Seconds a run, one for each repeat.
     """
     entry = module[module.entry_name]
+
+    def run_once() -> float:
+        with _undisturbed(timing.realtime):
+            began = time.perf_counter()
+            entry(*arrays)
+            device.sync()
+            return time.perf_counter() - began
+
     for _ in range(2):  # only the second counts
-        began = time.perf_counter()
-        entry(*arrays)
-        device.sync()
-        once = time.perf_counter() - began
+        once = run_once()
         if once * 1e3 <= timing.once_above_ms:
             break
     else:
         return (once,)
+    if timing.realtime and once * 1e3 > timing.min_repeat_ms:
+        return tuple(run_once() for _ in range(timing.repeat))
     timer = module.time_evaluator(
         module.entry_name, device, number=1, repeat=timing.repeat, min_repeat_ms=timing.min_repeat_ms
     )
-    return tuple(float(cost) for cost in timer(*arrays).results)
+    with _undisturbed(timing.realtime):
+        return tuple(float(cost) for cost in timer(*arrays).results)
 
 
 def _device_of(program: Program) -> Any:
@@ -238,20 +248,29 @@ def _device_of(program: Program) -> Any:
 
 
 @contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A real-time priority, which threads that start inside inherit."""
+def _undisturbed(realtime: bool) -> Iterator[None]:
+    """A real-time priority, which threads that start inside inherit, and a pause after it, if asked for.
+
+    Linux stops all that runs at such a priority for 50 ms once it has had 950 of 1,000 ms, in the middle of
+    whatever is being timed.
+    """
+    if not realtime:
+        yield
+        return
     before = os.sched_getscheduler(0)
+    began = time.perf_counter()
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     try:
         yield
     finally:
         os.sched_setscheduler(0, before, os.sched_param(0))
+        time.sleep(_PAUSE * (time.perf_counter() - began))
 
 
 def realtime_allowed() -> bool:
     """Whether this process may ask for the priority that `Timing.realtime` is about."""
     try:
-        with _undisturbed():
+        with _undisturbed(True):
             return True
     except PermissionError:
         return False

@@ -25,7 +25,7 @@ from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.records import iter_records
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.ansor.tune_inputs import cores_of, target_of
-from tlp_tvm.collection.folder import CollectionFolder
+from tlp_tvm.collection.folder import CollectionFolder, split_target
 from tlp_tvm.collection.observer import CollectObserver
 from tlp_tvm.collection.plan import PlannedTask, plan_tasks
 from tlp_tvm.collection.programs import Program, ProgramSource
@@ -83,9 +83,9 @@ class _Collection:
         with CollectionFolder(settings.out, platform) as folder:
             with self._spent("plan"):
                 others = self._programs_from()
-                split_for = _target_in(others) if others else None
+                split_for = self._split_for(others)
                 tasks = plan_tasks(settings.networks, target, self.observer.step, split_for)
-                folder.begin(_description(settings, target, how), tasks)
+                folder.begin(_description(settings, target, how, split_for or target), tasks)
                 sources = self._sources(tasks, folder, others)
             self.known = sum(len(source.known) for source in sources)
             self.observer.planned(len(tasks), self._wanted(sources), self.known)
@@ -131,6 +131,17 @@ class _Collection:
         for file in files:
             by_task[file.name.partition(".")[0].rpartition("__")[2]].append(file)
         return by_task
+
+    def _split_for(self, others: dict[str, list[Path]] | None) -> Any:
+        """The target that the networks of another platform's programs were split for."""
+        if not others or self.settings.programs_from is None:
+            return None
+        file = next(file for files in others.values() for file in files)
+        place = self.settings.programs_from
+        noted = split_target(place) or split_target(place.parent, place.name)
+        if noted is None:  # no collection, but records all the same
+            noted = next(iter_records([str(file)])).tasks[0].target
+        return load_tvm().target.Target(noted)
 
     def _wanted(self, sources: Sequence[ProgramSource]) -> int:
         if self.settings.programs_from is None:
@@ -239,12 +250,6 @@ class _Collection:
             self.seconds[name] += time.monotonic() - began
 
 
-def _target_in(files: dict[str, list[Path]]) -> Any:
-    """The target of the first record."""
-    file = next(file for group in files.values() for file in group)
-    return load_tvm().target.Target(next(iter_records([str(file)])).tasks[0].target)
-
-
 def platform_name(target: Any) -> str:
     """A label for measurements of a target on this machine: "llvm-core-avx2-2c"."""
     words = [
@@ -264,9 +269,12 @@ def _record(measure_input: Any, outcome: Outcome, compiled_s: float) -> str:
     return str(auto_scheduler.measure_record.dump_record_to_string(measure_input, result))
 
 
-def _description(settings: CollectSettings, target: Any, how: MeasureSettings) -> dict[str, Any]:
+def _description(
+    settings: CollectSettings, target: Any, how: MeasureSettings, split_for: Any
+) -> dict[str, Any]:
     return {
         "target": str(target),
+        "split_for": str(split_for),
         "threads": how.threads,
         "networks": list(settings.networks),
         "programs": settings.programs,

@@ -183,3 +183,22 @@ class CollectionFolder:
 
     def _write_json(self, name: str, content: Any) -> None:
         write_whole(self.path / name, json.dumps(content, indent=1) + "\n")
+
+
+def split_target(folder: Path, platform: str = "") -> str | None:
+    """The TVM target that the networks of a collection were split for: it decides what their tasks are.
+
+    Args:
+        folder: of the collection.
+        platform: of the collection; its first one if empty.
+
+    Returns:
+        None where there is no collection, or no such platform in it.
+    """
+    try:
+        platforms = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))["platforms"]
+    except (OSError, ValueError, KeyError):
+        return None
+    described = platforms.get(platform or next(iter(platforms), ""), {})
+    found = described.get("split_for", described.get("target"))
+    return None if found is None else str(found)
