@@ -20,6 +20,9 @@ from tlp_tvm.errors import TuningError
 _SMALL = 1e-3
 """Outputs are compared as if their largest value were at least this: below, the rounding of a tanh shows."""
 
+ROUNDING = 1e-4
+"""Relative difference of outputs that another order of additions explains."""
+
 _RUNS_MS = 100
 """A timing repeats the network until this much time has passed."""
 

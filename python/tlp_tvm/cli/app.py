@@ -8,7 +8,7 @@ import typer
 
 from tlp_tvm.cli.common import one_sentence_errors
 
-COMMANDS = ("doctor", "collect", "train", "evaluate", "export", "tune", "compare")
+COMMANDS = ("doctor", "collect", "train", "evaluate", "export", "tune", "compare", "report")
 """Modules of this package that each define a function of the same name."""
 
 GROUPS = ("bench", "fleet", "dataset")

@@ -11,9 +11,6 @@ import typer
 
 from tlp_tvm.cli.common import JsonOption, console, failure_notes, measuring_progress, print_json
 
-ROUNDING = 1e-4
-"""Relative difference of outputs that another order of additions explains."""
-
 _NONE = float("inf")
 
 if TYPE_CHECKING:
@@ -187,6 +184,8 @@ def _print(result: TuneResult) -> None:
 
 
 def _say_times(ended: EndToEnd) -> None:
+    from tlp_tvm.ansor.end_to_end import ROUNDING
+
     _say(
         f"untuned [bold]{ended.untuned_latency * 1e3:.4g} ms[/], "
         f"tuned [bold]{ended.tuned_latency * 1e3:.4g} ms[/]: "

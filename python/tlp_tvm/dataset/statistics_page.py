@@ -2,76 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 from tlp_tvm.dataset.statistics import DatasetStatistics
-from tlp_tvm.dataset.statistics_plots import COLOURS, plots
+from tlp_tvm.dataset.statistics_plots import plots
 from tlp_tvm.dataset.statistics_summary import summary_of
+from tlp_tvm.report.page import cards, dotted, figures, page, section
+from tlp_tvm.report.plots import colour
 
 TASKS_SHOWN = 500
 """A page with more is slow to open; the JSON has them all."""
-
-_STYLE = """
-:root { color-scheme: light; --ink: #1b2430; --soft: #5b6776; --line: #e3e8ee; --page: #f5f7fa; }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--page); color: var(--ink);
-  font: 15px/1.5 Inter, "Segoe UI", "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 1120px; margin: 0 auto; padding: 40px 24px 64px; }
-h1 { font-size: 28px; margin: 0 0 4px; letter-spacing: -0.01em; }
-h2 { font-size: 19px; margin: 44px 0 6px; }
-h3 { font-size: 15px; margin: 0 0 2px; }
-p { margin: 0 0 12px; color: var(--soft); max-width: 75ch; }
-code { font: 12.5px ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(130px, 1fr)); gap: 12px;
-  margin: 24px 0; }
-.card, figure, .table { background: #fff; border: 1px solid var(--line); border-radius: 10px; }
-.card { padding: 14px 16px; }
-.card b { display: block; font-size: 24px; font-weight: 600; letter-spacing: -0.02em; }
-.card span { color: var(--soft); font-size: 13px; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(440px, 1fr)); gap: 16px; }
-figure { margin: 0; padding: 16px 18px 10px; }
-figure p { font-size: 13px; min-height: 3em; }
-figure svg { width: 100%; height: auto; display: block; }
-.table { overflow: auto; max-height: 560px; }
-table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
-th { position: sticky; top: 0; background: #fbfcfd; text-align: left; font-weight: 600; color: var(--soft); }
-th, td { padding: 8px 12px; border-bottom: 1px solid var(--line); vertical-align: top; white-space: nowrap; }
-tr:last-child td { border-bottom: 0; }
-td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; }
-small { color: var(--soft); font-size: 12px; }
-td.wide { white-space: normal; min-width: 220px; word-break: break-word; }
-.dot { display: inline-block; width: 9px; height: 9px; border-radius: 50%; margin-right: 7px; }
-footer { margin-top: 40px; color: var(--soft); font-size: 12.5px; word-break: break-all; }
-"""
 
 
 def statistics_page(statistics: DatasetStatistics) -> str:
     """The page: counts, pictures, and a table each of platforms, collisions, layouts, networks and tasks."""
     told = summary_of(statistics)
-    name = escape(statistics.dataset.path.name)
-    figures = "".join(
-        f"<figure><h3>{escape(title)}</h3><p>{escape(text)}</p>{svg}</figure>"
-        for title, text, svg in plots(statistics)
-    )
+    name = statistics.dataset.path.name
     parts = [
-        f"<h1>{name}</h1><p>{escape(_split_sentence(told))}</p>",
+        f"<h1>{escape(name)}</h1><p>{escape(_split_sentence(told))}</p>",
         _cards(told),
-        f'<div class="plots">{figures}</div>',
-        _section("Platforms", _PLATFORMS, *_platforms(told)),
-        _section("Collisions", _COLLISIONS, *_collision_rows(told)),
-        _section("Layouts", _LAYOUTS, *_layouts(told)),
-        _section("Networks", _NETWORKS, *_networks(told)),
-        _section("Tasks", _tasks_sentence(told), *_tasks(told)),
+        figures(plots(statistics)),
+        section("Platforms", _PLATFORMS, *_platforms(told)),
+        section("Collisions", _COLLISIONS, *_collision_rows(told)),
+        section("Layouts", _LAYOUTS, *_layouts(told)),
+        section("Networks", _NETWORKS, *_networks(told)),
+        section("Tasks", _tasks_sentence(told), *_tasks(told)),
         f"<footer>digest {told['digest']}</footer>",
     ]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{name}: dataset statistics</title><style>{_STYLE}</style></head>"
-        f"<body><main>{''.join(parts)}</main></body></html>\n"
-    )
+    return page(f"{name}: dataset statistics", parts)
 
 
 _PLATFORMS = (
@@ -126,24 +85,7 @@ def _cards(told: dict[str, Any]) -> str:
         "failed": failed,
         "bad lines": sum(told["skipped"].values()),
     }
-    cards = "".join(
-        f'<div class="card"><b>{value:,}</b><span>{escape(label)}</span></div>'
-        for label, value in numbers.items()
-    )
-    return f'<div class="cards">{cards}</div>'
-
-
-def _section(title: str, text: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table; a name or cell that starts with ">" is a number, one with "~" may wrap."""
-    classes = {">": ' class="n"', "~": ' class="wide"'}
-    head = "".join(f"<th{classes.get(name[:1], '')}>{escape(name.lstrip('>~'))}</th>" for name in names)
-    kinds = [classes.get(name[:1], "") for name in names]
-    body = "".join(
-        "<tr>" + "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, row, strict=True)) + "</tr>"
-        for row in rows
-    )
-    table = f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    return f"<h2>{escape(title)}</h2><p>{escape(text)}</p>{table}"
+    return cards({label: f"{value:,}" for label, value in numbers.items()})
 
 
 def _platforms(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -160,7 +102,7 @@ def _platforms(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     ]
     rows = [
         [
-            f'<span class="dot" style="background:{COLOURS[i % len(COLOURS)]}"></span>{escape(p["name"])}',
+            dotted(colour(i), p["name"]),
             f"<code>{escape(p['target'])}</code>",
             f"{p['tasks']:,}",
             f"{p['programs']:,}",
