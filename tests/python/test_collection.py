@@ -23,6 +23,7 @@ from tlp_tvm.ansor.records import read_records
 from tlp_tvm.collection import CollectObserver, CollectSettings, collect, collecting
 from tlp_tvm.collection.folder import CollectionFolder
 from tlp_tvm.collection.packing import pack
+from tlp_tvm.collection.programs import Program, ProgramSource
 from tlp_tvm.dataset.records import load_measured
 from tlp_tvm.errors import CollectionError, DatasetError
 from tlp_tvm.features import FeatureLayout
@@ -90,6 +91,24 @@ def test_more_programs_are_added_to_those_of_before(tmp_path: Path) -> None:
     assert len(set(identities(tmp_path, "here"))) == len(after) == 9 * TASKS
     assert set(before) <= set(after)
     assert collect(settings(tmp_path, programs=9)).measured == 0
+
+
+def test_the_share_that_is_asked_for_is_evolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    takes: list[tuple[int, bool]] = []
+    take = ProgramSource.take
+
+    def noted(source: ProgramSource, count: int, *, evolved: bool) -> list[Program]:
+        takes.append((count, evolved))
+        return take(source, count, evolved=evolved)
+
+    monkeypatch.setattr(ProgramSource, "take", noted)
+    collect(settings(tmp_path, programs=7, evolved=0.33))
+
+    assert [sum(count for count, evolved in takes if evolved is kind) for kind in (False, True)] == [
+        5 * TASKS,
+        2 * TASKS,
+    ]
+    assert len(set(identities(tmp_path, "here"))) == 7 * TASKS
 
 
 def test_the_same_programs_on_another_platform_line_up(collected: Path, tmp_path: Path) -> None:

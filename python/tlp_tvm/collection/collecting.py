@@ -198,9 +198,9 @@ class _Collection:
         for source in sorted(sources, key=lambda source: len(source.known)):
             self._check()
             room = min(self.settings.batch - len(batch), _ROUND, self._lacks(source))
+            random = round(self.settings.programs * (1 - self.settings.evolved)) - len(source.known)
             if room > 0:
-                random = self.settings.programs * (1 - self.settings.evolved)
-                batch += source.take(room, evolved=len(source.known) >= random)
+                batch += source.take(min(room, random) if random > 0 else room, evolved=random <= 0)
             if len(batch) >= self.settings.batch:
                 break
         return batch
