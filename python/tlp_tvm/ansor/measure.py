@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import collections
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -96,14 +97,8 @@ class MeasuringPool:
 
     def __enter__(self) -> MeasuringPool:
         tvm = load_tvm()
-        sink = self._log if self._log is not None else -3  # subprocess.DEVNULL
         self._threads = ThreadPoolExecutor(self.settings.children)
-        self._children = [
-            tvm.contrib.popen_pool.PopenWorker(
-                measure_worker.start, (os.getpid(), self.settings.threads), stdout=sink, stderr=sink
-            )
-            for _ in range(self.settings.children)
-        ]
+        self._children = [start_child(self.settings, self._log) for _ in range(self.settings.children)]
         stand_ins = ((_BUILD, self._build_for_tvm), (_RUN, self._run_for_tvm))
         for name, function in stand_ins if self._for_tvm else ():
             self._replaced[name] = tvm.get_global_func(name)
@@ -236,6 +231,21 @@ def reason_of(outcome: Outcome) -> str:
         return ""
     words = REASONS.get(outcome.error, f"fails with TVM's error {outcome.error}")
     return f"{words}: {outcome.message}" if outcome.message else words
+
+
+def start_child(settings: MeasureSettings, log: IO[Any] | None) -> Any:
+    """A child that lives as long as this process at most.
+
+    Args:
+        settings: of its programs.
+        log: a real file for what it prints; nowhere if None.
+
+    Returns:
+        TVM's `PopenWorker`.
+    """
+    sink = log if log is not None else subprocess.DEVNULL
+    worker = load_tvm().contrib.popen_pool.PopenWorker
+    return worker(measure_worker.start, (os.getpid(), settings.threads), stdout=sink, stderr=sink)
 
 
 def ask(child: Any, timeout_error: int, seconds: float, function: Any, *arguments: Any) -> Outcome | None:

@@ -7,7 +7,6 @@ whatever device the tracker gives next, and counts as failed only after `TRIES`.
 from __future__ import annotations
 
 import itertools
-import os
 import queue
 import shutil
 import socket
@@ -20,9 +19,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from tlp_tvm.ansor import measure_worker, remote_worker
+from tlp_tvm.ansor import remote_worker
 from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.measure import BUILD_TIMEOUT, RUN_TIMEOUT, MeasureSettings, ask, end, inputs_that_matter
+from tlp_tvm.ansor.measure import (
+    BUILD_TIMEOUT,
+    RUN_TIMEOUT,
+    MeasureSettings,
+    ask,
+    end,
+    inputs_that_matter,
+    start_child,
+)
 from tlp_tvm.ansor.measure_worker import RUNTIME, Outcome
 from tlp_tvm.ansor.remote_worker import NO_DEVICE, Fleet
 from tlp_tvm.errors import CollectionError
@@ -70,8 +77,8 @@ class RemotePool:
                 f"tlp-tvm fleet device --tracker {self.fleet.host}:{self.fleet.port} --key {self.fleet.key}"
             )
         self._folder = tempfile.mkdtemp(prefix="tlp-tvm-")
-        self._builders = [self._child() for _ in range(self.settings.children)]
-        self._runners = [self._child() for _ in range(devices)]
+        self._builders = [start_child(self.settings, self._log) for _ in range(self.settings.children)]
+        self._runners = [start_child(self.settings, self._log) for _ in range(devices)]
         return self
 
     def __exit__(
@@ -222,9 +229,3 @@ class RemotePool:
                     yield item
             finally:
                 ended.set()
-
-    def _child(self) -> Any:
-        sink = self._log if self._log is not None else -3  # subprocess.DEVNULL
-        worker = load_tvm().contrib.popen_pool.PopenWorker
-        arguments = (os.getpid(), self.settings.threads)
-        return worker(measure_worker.start, arguments, stdout=sink, stderr=sink)

@@ -136,10 +136,10 @@ class _Collection:
         """The target that the networks of another platform's programs were split for."""
         if not others or self.settings.programs_from is None:
             return None
-        file = next(file for files in others.values() for file in files)
         place = self.settings.programs_from
         noted = split_target(place) or split_target(place.parent, place.name)
         if noted is None:  # no collection, but records all the same
+            file = next(file for files in others.values() for file in files)
             noted = next(iter_records([str(file)])).tasks[0].target
         return load_tvm().target.Target(noted)
 
@@ -221,6 +221,7 @@ class _Collection:
         pool: MeasuringPool | RemotePool,
     ) -> None:
         results: dict[int, list[tuple[Program, float]]] = collections.defaultdict(list)
+        done = sum(self._lacks(source) == 0 for source in sources)  # a batch counts as done with its choice
         for i, outcome in pool.run_all(built, [program.input for program in batch]):
             program = batch[i]
             folder.append(program.of.task, _record(program.input, outcome, built[i][1].seconds))
@@ -229,7 +230,6 @@ class _Collection:
                 self.failures[reason] += 1
             latency = float("inf") if outcome.error else float(np.mean(outcome.costs))
             results[id(program.of)].append((program, latency))
-            done = sum(self._lacks(source) == 0 for source in sources)
             self.observer.measured(self.known + self.measured, done, self.failures)
         for measured in results.values():
             measured[0][0].of.learn(
