@@ -7,36 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
+from commands import refused, run, succeed
 from programs import TARGETS, write_dataset
-from tlp_tvm.cli.app import app
 from tlp_tvm.model.checkpoint import load_model
-
-COLUMNS = "200"
-
-
-@pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", COLUMNS)
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def succeed(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def refused(*arguments: object) -> str:
-    """The sentence of a command that fails."""
-    result = run(*arguments)
-    assert result.exit_code == 1, result.output
-    text = " ".join(result.stderr.split())
-    return text[text.index("error:") :]
 
 
 @pytest.fixture(scope="module")

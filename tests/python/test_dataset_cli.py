@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
+from commands import refused, succeed
 from programs import write_dataset
-from tlp_tvm.cli.app import app
 from tlp_tvm.dataset import open_dataset
-
-
-@pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def succeed(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def refused(*arguments: object, code: int = 1) -> str:
-    result = run(*arguments)
-    assert result.exit_code == code, result.output
-    return " ".join(re.sub(r"[│╭╮╰╯─]", " ", result.stderr).split())
 
 
 @pytest.fixture(scope="module")

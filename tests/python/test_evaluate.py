@@ -7,17 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
+from commands import refused, run, succeed
 from measured import AVX2, part_of_epyc
-from tlp_tvm.cli.app import app
 
 QUICK = ("--rounds", 5, "--seen", "0,8")
-
-
-@pytest.fixture(autouse=True)
-def wide_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "220")
 
 
 @pytest.fixture(scope="module")
@@ -25,33 +19,15 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return part_of_epyc(tmp_path_factory.mktemp("epyc"))
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["evaluate", *(str(argument) for argument in arguments)])
-
-
-def succeed(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
 def compared(*arguments: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(succeed(*arguments, "--json"))
+    found: dict[str, Any] = json.loads(succeed("evaluate", *arguments, "--json"))
     return found
-
-
-def refused(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 1, result.output
-    text = " ".join(result.stderr.split())
-    return text[text.index("error:") :]
 
 
 @pytest.fixture(scope="module")
 def built(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("built") / "data"
-    result = CliRunner().invoke(app, ["dataset", "build", str(dataset), "--out", str(out)])
-    assert result.exit_code == 0, result.output
+    succeed("dataset", "build", dataset, "--out", out)
     return out
 
 
@@ -97,7 +73,9 @@ def test_one_model_alone_keeps_its_numbers_in_a_comparison(dataset: Path) -> Non
 
 def test_a_comparison_for_people(dataset: Path, tmp_path: Path) -> None:
     picture = tmp_path / "rankers.png"
-    printed = succeed("epyc", "epyc", dataset, "--baselines", "xgboost-sequence", "--png", picture, *QUICK)
+    printed = succeed(
+        "evaluate", "epyc", "epyc", dataset, "--baselines", "xgboost-sequence", "--png", picture, *QUICK
+    )
     for word in ("mean over tasks", "top-20", "Kendall", "pairs", "random", "xgboost-sequence", "seen", AVX2):
         assert word in printed
     assert "xgboost-sequence: objective, chosen on training tasks held out: r" in printed
@@ -124,7 +102,7 @@ def test_what_cannot_be_computed_is_said(
         assert len(found["not_computable"][name]) == 7
         assert "none of its networks has it when built here: bert_tiny-128" in reasons
         assert found["notes"][name][0].startswith("5 training tasks without features were not learned from: ")
-    printed = succeed(dataset, *options)
+    printed = succeed("evaluate", dataset, *options)
     assert printed.count("not computable") > 8
     assert "tenset-mlp: not computable: [" in printed
 
@@ -146,20 +124,20 @@ def test_what_cannot_be_computed_is_said(
     ],
 )
 def test_refusals(dataset: Path, arguments: list[str], sentence: str) -> None:
-    assert sentence in refused("epyc", dataset, *arguments)
+    assert sentence in refused("evaluate", "epyc", dataset, *arguments)
 
 
 def test_what_is_seen_are_numbers(dataset: Path) -> None:
-    result = run("epyc", dataset, "--seen", "0,many")
+    result = run("evaluate", "epyc", dataset, "--seen", "0,many")
     assert result.exit_code == 2
     assert "expected numbers such as 0,16,64, found 0,many" in result.stderr
 
 
 def test_names_without_a_dataset_are_refused(tmp_path: Path) -> None:
-    assert refused("epyc", tmp_path / "none").startswith(
+    assert refused("evaluate", "epyc", tmp_path / "none").startswith(
         f"error: {tmp_path / 'none'}: expected a dataset folder or a record file, found nothing"
     )
 
 
 def test_help_has_an_example() -> None:
-    assert "Example: tlp-tvm evaluate epyc datasets/epyc --baselines" in succeed("--help")
+    assert "Example: tlp-tvm evaluate epyc datasets/epyc --baselines" in succeed("evaluate", "--help")
