@@ -156,16 +156,22 @@ def test_the_first_error_is_the_one_that_is_kept() -> None:
     [
         (None, TARGET, "avx2"),
         ("avx512", TARGET, "avx512"),
-        (None, "llvm -mcpu=nehalem", None),
+        ("mean", "llvm -mcpu=nehalem", "mean"),
     ],
 )
 def test_the_head_is_the_chosen_one_or_that_of_the_target(
-    platform: str | None, target: str, head: str | None
+    platform: str | None, target: str, head: str
 ) -> None:
     scorer = LinearScorer()
     other = operator_task("softmax", target)
     TLPCostModel(scorer, platform).predict(other, sample_states(other, 1)[:1])
     assert scorer.heads == [head]
+
+
+def test_a_target_that_names_no_head_is_refused() -> None:
+    other = operator_task("softmax", "llvm -mcpu=nehalem")
+    with pytest.raises(ModelFileError, match="no platform of llvm"):
+        TLPCostModel(LinearScorer()).scores(other, sample_states(other, 1)[:1])
 
 
 def test_a_platform_that_the_model_lacks_is_refused() -> None:

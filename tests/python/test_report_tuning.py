@@ -228,7 +228,7 @@ def test_a_model_without_a_head_for_the_target_answers_with_the_mean_of_its_head
     predicted = predict(read_run(folder), None)
 
     assert isinstance(predicted, Predicted)
-    assert predicted.platform is None
+    assert predicted.platform == "mean"
 
 
 @pytest.mark.parametrize(

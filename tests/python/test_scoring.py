@@ -18,18 +18,23 @@ def model() -> ScoringModel:
 
 def test_scores_are_one_float_a_program(model: ScoringModel) -> None:
     x = random_embeddings()
-    for platform in (*model.platforms, None):
+    for platform in (*model.platforms, "mean"):
         scores = model.score(x, platform)
         assert scores.shape == (len(x),)
         assert scores.dtype == np.float32
-    assert model.score(x[:0]).shape == (0,)
+    assert model.score(x[:0], "mean").shape == (0,)
 
 
 def test_platforms_have_heads_of_their_own(model: ScoringModel) -> None:
     x = random_embeddings()
     alpha, beta = model.score(x, "alpha"), model.score(x, "beta")
     assert np.abs(alpha - beta).max() > 1e-4
-    np.testing.assert_allclose(model.score(x), (alpha + beta) / 2, atol=1e-6)
+    np.testing.assert_allclose(model.score(x, "mean"), (alpha + beta) / 2, atol=1e-6)
+
+
+def test_whoever_would_rather_have_some_head_than_none_gets_the_mean(model: ScoringModel) -> None:
+    assert scoring.platform_or_mean(model, TARGETS["alpha"]) == "alpha"
+    assert scoring.platform_or_mean(model, "cuda") == "mean"
 
 
 @pytest.mark.parametrize("faithful", [False, True])
@@ -56,7 +61,7 @@ def test_a_target_of_no_platform_is_refused(model: ScoringModel, target: str) ->
         model.platform_of(target)
     assert str(error.value) == (
         f"model tiny: expected a target that names one of its platforms, alpha ({TARGETS['alpha']}); beta "
-        f'({TARGETS["beta"]}), found "{target}"; choose a platform by name'
+        f'({TARGETS["beta"]}), found "{target}"; choose a platform by name, or "mean" for the mean of all'
     )
 
 
@@ -65,7 +70,13 @@ def test_what_it_cannot_score_is_refused(model: ScoringModel) -> None:
         model.score(random_embeddings(), "gamma")
     assert str(error.value) == 'model tiny: expected one of its platforms alpha, beta, found "gamma"'
     with pytest.raises(ModelFileError) as error:
-        model.score(random_embeddings()[:, :5])
+        model.score(random_embeddings())
+    assert str(error.value) == (
+        'model tiny: expected a choice among its platforms alpha, beta, or "mean" for the mean of all, '
+        "found none; give `platform`"
+    )
+    with pytest.raises(ModelFileError) as error:
+        model.score(random_embeddings()[:, :5], "mean")
     assert str(error.value) == (
         'model tiny: expected embeddings of the layout "ansor" (N, 8, 64), found (20, 5, 64)'
     )

@@ -1,6 +1,6 @@
 """TLPCostModel: a TLP model in the place of the cost model that TVM's evolutionary search asks.
 
-    policy = auto_scheduler.SketchPolicy(task, TLPCostModel("epyc"))
+    policy = auto_scheduler.SketchPolicy(task, TLPCostModel("epyc", "epyc-avx2-1c"))
 
 TVM calls `predict` with an Array of states, some ten thousand in a search round, and breeds from those with
 the best answers. The states are read natively out of that Array; no Python object is made for a state.
@@ -20,6 +20,7 @@ from tlp_tvm.ansor.adaptation import TaskAdapter
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.errors import ModelFileError, TuningError
 from tlp_tvm.features import extract_states
+from tlp_tvm.model.scoring import MEAN
 
 if TYPE_CHECKING:
     from tlp_tvm.layout import FeatureLayout
@@ -48,7 +49,7 @@ class Scorer(Protocol):
         ...
 
     def score(self, X: NDArray[np.float32], platform: str | None = None) -> NDArray[np.float32]:
-        """One number a program, higher is better: (N, L, E) -> (N,); None for the mean of all heads."""
+        """One number a program, higher is better: (N, L, E) -> (N,); "mean" for the mean of all heads."""
         ...
 
     def platform_of(self, target: str) -> str:
@@ -61,7 +62,7 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
 
     Attributes:
         model: that scores.
-        platform: the head that scores; None for the one that a task's target names, or else the mean of all.
+        platform: the head that scores, or "mean"; None for the one that a task's target names.
         online: whether it learns from the measurements of the search.
         error: the first error inside a call from TVM, whose frames lose it in older versions.
     """
@@ -78,8 +79,8 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
         Args:
             model: a model, or what `tlp_tvm.load_model` takes: a shipped name, a checkpoint folder or an
                 exported file.
-            platform: one of the model's platforms; None for the one that a task's target names, or else the
-                mean of all heads.
+            platform: one of the model's platforms, or "mean" for the mean of all heads; None for the one that
+                a task's target names.
             device: "auto", or torch's name of the device to score on.
             online: whether the model learns from the measurements of the search.
 
@@ -88,8 +89,8 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
             TuningError: the model has no such platform.
         """
         super().__init__()
-        self.model = _loaded(model, device)
-        if platform is not None and platform not in self.model.platforms:
+        self.model = load_scorer(model, device)
+        if platform not in (None, MEAN, *self.model.platforms):
             raise TuningError(
                 f"{_name(self.model)}: expected one of its platforms {', '.join(self.model.platforms)}, "
                 f'found "{platform}"'
@@ -97,22 +98,25 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
         self.platform = platform
         self.error: BaseException | None = None
         self.online = online
-        self._platforms: dict[str, str | None] = {}
+        self._platforms: dict[str, str] = {}
         self._adapters: dict[str, TaskAdapter] = {}
 
-    def platform_for(self, target: str) -> str | None:
+    def platform_for(self, target: str) -> str:
         """The head that scores programs for a target.
 
         Args:
             target: TVM target.
 
         Returns:
-            The chosen platform, or else the one that the target names, or else None: the mean of all heads.
+            The chosen platform, or else the one that the target names.
+
+        Raises:
+            ModelFileError: none was chosen, and the target names none, or more than one.
         """
         if self.platform is not None:
             return self.platform
         if target not in self._platforms:
-            self._platforms[target] = _platform_of(self.model, target)
+            self._platforms[target] = self.model.platform_of(target)
         return self._platforms[target]
 
     def scores(self, task: Any, states: Any) -> NDArray[np.float32]:
@@ -229,20 +233,14 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
         adapter.learn(embeddings, self._own_scores(embeddings, target), latencies)
 
 
-def _loaded(model: Scorer | str | os.PathLike[str], device: str) -> Scorer:
+def load_scorer(model: Scorer | str | os.PathLike[str], device: str = "auto") -> Scorer:
+    """A model as it is, or the one that `tlp_tvm.load_model` finds, on a device."""
     if not isinstance(model, str | os.PathLike):
         return model
     from tlp_tvm.model.checkpoint import load_model
 
     loaded: Scorer = load_model(model).to(device)
     return loaded
-
-
-def _platform_of(model: Scorer, target: str) -> str | None:
-    try:
-        return str(model.platform_of(target))
-    except ModelFileError:  # no head is of that target
-        return None
 
 
 def _name(model: Scorer) -> str:

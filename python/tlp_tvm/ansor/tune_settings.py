@@ -27,7 +27,8 @@ class TuneSettings:
         target: TVM target; empty for this machine's CPU.
         trials: programs to measure in all, earlier ones of the same run included; 0 measures none, and the
             model alone chooses, for a target that need not be at hand.
-        platform: head of the model; None for the one that the target names, or else the mean of all heads.
+        platform: head of the model, or "mean" for the mean of all; None for the one that the target names, or
+            else "mean".
         seed: of the search.
         measures_per_round: programs of one task that are measured before the next task is chosen; 0 lets
             every task have two rounds, of 16 programs at most.
@@ -94,7 +95,7 @@ class TuneResult:
         network: its name.
         target: TVM target.
         model: name of the model.
-        platform: the head that scored; None for the mean of all.
+        platform: the head that scored; "mean" for the mean of all.
         trials: programs measured, earlier ones of the same run included.
         reused: how many of them an earlier tuning had measured.
         warm: programs of earlier logs that it started from.
@@ -114,7 +115,7 @@ class TuneResult:
     network: str
     target: str
     model: str
-    platform: str | None
+    platform: str
     trials: int
     reused: int
     warm: int

@@ -15,7 +15,7 @@ import numpy as np
 
 import tlp_tvm
 from tlp_tvm.ansor.at_hand import runs_here
-from tlp_tvm.ansor.cost_model import TLPCostModel
+from tlp_tvm.ansor.cost_model import TLPCostModel, load_scorer
 from tlp_tvm.ansor.cpu import this_cpu
 from tlp_tvm.ansor.curve import draw_curve
 from tlp_tvm.ansor.end_to_end import EndToEnd, build_tuned, build_untuned, compare, random_inputs
@@ -39,6 +39,7 @@ from tlp_tvm.ansor.warm_start import gather, sources_of
 from tlp_tvm.ansor.zero_shot import choose_programs
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
+from tlp_tvm.model.scoring import platform_or_mean
 
 
 def tune_network(settings: TuneSettings, observer: TuneObserver | None = None) -> TuneResult:
@@ -75,7 +76,9 @@ class _Tuning:
         target = target_of(settings.target, here=settings.trials > 0)
         self.network = canonical_name(settings.network)
         module, parameters, inputs = network_from(settings.network, settings.shapes)
-        self.cost_model = TLPCostModel(settings.model, settings.platform, online=settings.online)
+        model = load_scorer(settings.model)
+        platform = settings.platform or platform_or_mean(model, str(target))
+        self.cost_model = TLPCostModel(model, platform, online=settings.online)
         if settings.warm_start and not settings.trials:
             raise TuningError(
                 "--warm-start: expected programs to measure, found --trials 0; choose --trials 1 or more, "

@@ -26,6 +26,8 @@ from tlp_tvm.ansor.sampling import sample_states
 from tlp_tvm.ansor.tasks import operator_task
 from tlp_tvm.bench.timing import costs_of
 from tlp_tvm.features import extract_states
+from tlp_tvm.model.checkpoint import load_model
+from tlp_tvm.model.scoring import platform_or_mean
 
 CPU_TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 CUDA_TARGET = "cuda -arch=sm_70"
@@ -90,7 +92,8 @@ def bench_score(
     task = operator_task(task_name, target)
     progress(f"{task_name}, {target}: sampling {states} states")
     array = ansor_states.as_array(sample_states(task, max(states, TRAINED_ON), seed=1)[:states])
-    ours = TLPCostModel(model, device="cpu")
+    scorer = load_model(model)
+    ours = TLPCostModel(scorer, platform_or_mean(scorer, target), device="cpu")
     with _cores(threads) as count:
         progress(f"{task_name}, {target}: training TVM's model")
         baseline, trees = _trained_baseline(task, ours, count)

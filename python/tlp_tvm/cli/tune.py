@@ -169,7 +169,7 @@ def _print(result: TuneResult) -> None:
         _say("this machine does not run programs for that target: the network is not timed")
     else:
         _say_times(result.end_to_end)
-    head = f", platform {result.platform}" if result.platform else ""
+    head = f", platform {result.platform}"
     started = f", started from {result.warm} of earlier logs" if result.warm else ""
     _say(f"programs measured: {result.trials}{started}\nmodel: {result.model}{head}")
     if result.trials:

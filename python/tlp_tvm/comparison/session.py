@@ -12,6 +12,7 @@ from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.measure import MeasuringPool
 from tlp_tvm.comparison.settings import CompareSettings, Contender
+from tlp_tvm.model.scoring import platform_or_mean
 
 PARTS = ("search", "score", "learn", "compile", "run")
 """Where the time goes: choosing programs but for scoring them, scoring, learning, compiling, running."""
@@ -52,7 +53,7 @@ class Session:
         self._trials = settings.trials
         self._time = 0.0
         self._random = np.random.default_rng(seed)
-        model = _timed(_model_of(contender, seed, scorer), self.spent)
+        model = _timed(_model_of(contender, seed, scorer, str(task.target)), self.spent)
         self._policy = auto_scheduler.SketchPolicy(
             task,
             model,
@@ -107,14 +108,15 @@ class Session:
         self.clock.append(self._time + time.perf_counter() - self._began)
 
 
-def _model_of(contender: Contender, seed: int, scorer: Any) -> Any:
+def _model_of(contender: Contender, seed: int, scorer: Any, target: str) -> Any:
     auto_scheduler = load_tvm().auto_scheduler
     if contender.model == "random":
         return auto_scheduler.RandomModel()
     if contender.model == "xgb":
         # As TVM's own task scheduler does: random programs in the first round, the model from then on.
         return auto_scheduler.XGBModel(num_warmup_sample=contender.per_round, seed=seed, verbose_eval=0)
-    return TLPCostModel(scorer, online=contender.model == "tlp-online")
+    platform = platform_or_mean(scorer, target)
+    return TLPCostModel(scorer, platform, online=contender.model == "tlp-online")
 
 
 def _timed(model: Any, spent: dict[str, float]) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ BATCH = 512
 """Programs a pass of the network; scores do not depend on it."""
 
 MCPU_FLAG = "-mcpu="
+
+MEAN = "mean"
+"""In the place of a platform: the mean of all heads, for hardware that is none of them."""
 
 
 def pick_device(name: str) -> torch.device:
@@ -64,19 +67,24 @@ class ScoringModel:
 
         Args:
             X: (N, L, E) float32 embeddings in the model's layout.
-            platform: the head that scores. None is the only head, or the mean of all of them: what the
-                platforms agree on, for hardware that is none of them.
+            platform: the head that scores, or "mean" (`MEAN`) for the mean of all. None is the only head.
 
         Returns:
             (N,) float32, comparable within a task.
 
         Raises:
-            ModelFileError: there is no such platform, or the embeddings are of another shape.
+            ModelFileError: there is no such platform, or several and none was chosen, or the embeddings are
+                of another shape.
         """
-        scores = self.score_all(X)
-        if platform is None:
-            return np.asarray(scores.mean(1), np.float32)
-        return scores[:, self.column(platform)]
+        if platform is None and len(self.platforms) > 1:
+            raise ModelFileError(
+                f"model {self.name}: expected a choice among its platforms {', '.join(self.platforms)}, or "
+                f'"{MEAN}" for the mean of all, found none; give `platform`'
+            )
+        if platform == MEAN:
+            return np.asarray(self.score_all(X).mean(1), np.float32)
+        column = 0 if platform is None else self.column(platform)
+        return self.score_all(X)[:, column]
 
     def score_all(self, X: Embedding) -> NDArray[np.float32]:
         """Scores of every head, (N, P) float32."""
@@ -128,8 +136,24 @@ class ScoringModel:
         known = "; ".join(f"{n} ({t})" for n, t in zip(self.platforms, self.targets, strict=True))
         raise ModelFileError(
             f"model {self.name}: expected a target that names one of its platforms, {known}, "
-            f'found "{target}"; choose a platform by name'
+            f'found "{target}"; choose a platform by name, or "{MEAN}" for the mean of all'
         )
+
+
+class HasPlatforms(Protocol):
+    """What of a model `platform_or_mean` needs."""
+
+    def platform_of(self, target: str) -> str:
+        """The platform that a TVM target names; raises ModelFileError if none fits."""
+        ...
+
+
+def platform_or_mean(model: HasPlatforms, target: str) -> str:
+    """The platform that a TVM target names, or else `MEAN`: for those who prefer some scores to none."""
+    try:
+        return model.platform_of(target)
+    except ModelFileError:  # no head is of that target
+        return MEAN
 
 
 def _flags(target: str) -> frozenset[str]:

@@ -25,7 +25,7 @@ class Predicted:
 
     Attributes:
         model: its name.
-        platform: the head that scored; None for the mean of all.
+        platform: the head that scored; "mean" for the mean of all.
         scores: (N,) higher is better, parallel to the run's history.
         correlation: (tasks,) Spearman's rank correlation of score and speed over the programs that ran; NaN
             where they are fewer than `ENOUGH`.
@@ -34,7 +34,7 @@ class Predicted:
     """
 
     model: str
-    platform: str | None
+    platform: str
     scores: NDArray[np.float32]
     correlation: NDArray[np.float64]
     place_of_best: NDArray[np.int64]
@@ -72,15 +72,14 @@ def predict(run: TuningRun, name: str | None) -> Predicted | str:
     )
 
 
-def _platform(model: ScoringModel, run: TuningRun) -> str | None:
+def _platform(model: ScoringModel, run: TuningRun) -> str:
     """The head that the run says; where it does not, the one that the target names."""
     said = run.content.get("platform")
-    if said in model.platforms:
+    from tlp_tvm.model.scoring import MEAN, platform_or_mean
+
+    if said in (MEAN, *model.platforms):
         return str(said)
-    try:
-        return model.platform_of(run.content["target"])
-    except ModelFileError:  # no head is of that target
-        return None
+    return platform_or_mean(model, run.content["target"])
 
 
 def _of_task(

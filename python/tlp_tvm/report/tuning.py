@@ -186,8 +186,8 @@ def _predicted(run: TuningRun, heaviest: list[int], predicted: Predicted | str) 
     if isinstance(predicted, str):
         return [heading(title, predicted)]
     known = predicted.correlation[~np.isnan(predicted.correlation)]
-    head = f", platform {predicted.platform}" if predicted.platform else ", the mean of its platforms"
-    text = f"Scores of {predicted.model}{head}, as it was before it learned from this run. {_PREDICTED}"
+    scored_by = f"Scores of {predicted.model}, platform {predicted.platform}"
+    text = f"{scored_by}, as it was before it learned from this run. {_PREDICTED}"
     if len(known):
         text += f" Rank correlation, mean of {len(known)} tasks: {known.mean():.2f}."
     if len(run.tasks) > SCATTERS:
