@@ -21,20 +21,24 @@ MINIMUM = 4
 MOST = 512
 """Programs that are remembered: the fastest half of that, and the latest."""
 
+UNIT = 0.25
+"""Of what is fitted: the speed relative to the fastest measured program, whose own is 1. Its logarithm does
+worse: a search has to tell fast programs from each other, and how slow the slow ones are says little of that."""
+
 NOISE = 0.1
 """Variance of the measurements around the process, whose own is 1."""
 
 SLOPE = 0.4
-"""Logarithm of the speed for one unit of score: what models trained on pairs show on tasks new to them."""
+"""Units of speed for one unit of score."""
 
 SLOPE_VARIANCE = 0.1
 """How much of that a task's own measurements may change, beside the process's variance of 1."""
 
-REACH = 0.2
+REACH = 0.1
 """Squared length scale, in medians of the squared distance between measured programs."""
 
-FAILED = 1.0
-"""How much worse than the slowest program, in logarithms of seconds, one counts that failed."""
+FAILED = -1.0
+"""What a program that failed counts, in units; one that never ends would count 0."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ class TaskAdapter:
             scores: (N,) of the model.
 
         Returns:
-            (N,) logarithm of the speed relative to the fastest measured program: 0 is as fast.
+            (N,) how much faster than the fastest measured program, in `UNIT`s of its speed: 0 is as fast.
         """
         with self._lock:
             fit = self._fit = self._fit or self._fitted()
@@ -116,7 +120,7 @@ class TaskAdapter:
     def _fitted(self) -> _Fit:
         assert self._embeddings is not None
         ran = np.isfinite(self._speeds)
-        speeds = np.where(ran, self._speeds, self._speeds[ran].min() - FAILED)
+        speeds = np.where(ran, np.exp(self._speeds - self._speeds[ran].max()) / UNIT, FAILED)
         deviation = self._embeddings.std(0)
         columns = np.flatnonzero(deviation > 1e-6)
         centre, scale = self._embeddings[:, columns].mean(0), deviation[columns]

@@ -128,7 +128,7 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
 
         Returns:
             (N,) float32: the model's own scores; or, of a task that was measured online, the expected
-            logarithm of the speed relative to the fastest measured program.
+            speed relative to the fastest measured program (`TaskAdapter.speeds`).
 
         Raises:
             ModelFileError: the model gave something that is no finite number.
