@@ -22,8 +22,8 @@ MOST = 512
 """Programs that are remembered: the fastest half of that, and the latest."""
 
 UNIT = 0.25
-"""Of what is fitted: the speed relative to the fastest measured program, whose own is 1. Its logarithm does
-worse: a search has to tell fast programs from each other, and how slow the slow ones are says little of that."""
+"""Of what is fitted: the speed relative to the fastest measured program, whose own is 1. Not its logarithm: a
+search has to tell fast programs from each other, and how slow the slow ones are says little of that."""
 
 NOISE = 0.1
 """Variance of the measurements around the process, whose own is 1."""
