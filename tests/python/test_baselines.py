@@ -43,7 +43,7 @@ def ranker(name: str, cache: Path) -> Ranker:
     return made
 
 
-@pytest.mark.parametrize("name", ["xgboost-sequence", "published-tlp", "published-mtl-tlp"])
+@pytest.mark.parametrize("name", ["xgboost-sequence", "published-tlp", "mtl-tlp"])
 def test_a_seed_says_it_all(name: str, corpus: Corpus, tmp_path: Path) -> None:
     def scores(seed: int, cache: str) -> list[float]:
         made = ranker(name, tmp_path / cache)
@@ -57,7 +57,7 @@ def test_a_seed_says_it_all(name: str, corpus: Corpus, tmp_path: Path) -> None:
     assert first != scores(2, "a")
 
 
-@pytest.mark.parametrize("name", ["xgboost-sequence", "published-tlp"])
+@pytest.mark.parametrize("name", ["xgboost-sequence", "published-tlp", "tlp"])
 def test_judged_labels_are_not_looked_at(name: str, source: Path, tmp_path: Path) -> None:
     made, scores = ranker(name, tmp_path), []
     for labels in ("right", "wrong"):
@@ -111,6 +111,18 @@ def test_the_published_model_does_not_learn_and_is_trained_once(corpus: Corpus, 
     np.testing.assert_array_equal(other.scores(corpus.judged_programs, 0), scores)
     assert state.stat().st_mtime_ns == written
     assert made.notes == ["as published, it does not learn in a search"]
+
+
+def test_our_model_learns_from_what_it_has_seen(corpus: Corpus, tmp_path: Path) -> None:
+    made = ranker("tlp", tmp_path)
+    made.fit(corpus, 0, lambda words: None)
+    before = made.scores(corpus.judged_programs, 0)
+    after = made.scores_after(corpus.judged_programs[:8], corpus.judged_programs[8:24], 0)
+    assert not np.array_equal(after, before[8:24])
+    np.testing.assert_array_equal(
+        made.scores_after(corpus.judged_programs[:2], corpus.judged_programs[8:24], 0), before[8:24]
+    )
+    assert made.notes == []
 
 
 def test_tasks_held_out_are_training_tasks(corpus: Corpus) -> None:

@@ -57,7 +57,12 @@ def evaluate(
         ),
     ] = "0",
     rounds: Annotated[int, typer.Option(min=1, help="Trees of the XGBoost baselines.")] = 300,
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs of the baselines that are networks.")] = 50,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Epochs of the baselines that are networks; 50, or our recipe's, without it."
+        ),
+    ] = None,
     cache: Annotated[
         Path | None,
         typer.Option(help="Where per-store features are kept; the user's cache folder if left out."),
@@ -145,7 +150,9 @@ def _counts(text: str) -> list[int]:
     return sorted({int(part) for part in parts})
 
 
-def _fitted(names: Sequence[str], rounds: int, epochs: int, cache: Path | None, device: str) -> list[Ranker]:
+def _fitted(
+    names: Sequence[str], rounds: int, epochs: int | None, cache: Path | None, device: str
+) -> list[Ranker]:
     from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
     from tlp_tvm.evaluation.baselines.settings import user_cache
 

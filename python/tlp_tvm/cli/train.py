@@ -34,12 +34,12 @@ def train(
         typer.Option(min=8, help="Width of the network, a multiple of 8; the recipe's without it."),
     ] = None,
     members: Annotated[
-        int | None, typer.Option(min=1, help="Networks whose scores are averaged; 2, or 1 if faithful.")
+        int | None, typer.Option(min=1, help="Networks whose scores are averaged; the recipe's without it.")
     ] = None,
     layers: Annotated[int, typer.Option(min=1, help="Layers of the backbone.")] = 1,
     dropout: Annotated[
         float | None,
-        typer.Option(min=0.0, max=0.9, help="Share of activations dropped; 0.1, or 0 if faithful."),
+        typer.Option(min=0.0, max=0.9, help="Share of activations dropped; the recipe's without it."),
     ] = None,
     faithful: Annotated[
         bool, typer.Option("--faithful", help="The published network, its weaknesses included.")
@@ -69,17 +69,18 @@ def train(
     from tlp_tvm.model.losses import Loss
     from tlp_tvm.model.tlp import Backbone
     from tlp_tvm.training.loop import TrainSettings
+    from tlp_tvm.training.recipe import RECIPE_MODEL
     from tlp_tvm.training.run import Recipe, train_model
 
+    given = {"hidden": hidden, "members": members, "dropout": dropout}
     recipe = Recipe(
         layout=_layout(layout),
         model={
             "backbone": Backbone(_one_of("--backbone", backbone, [b.value for b in Backbone])),
-            **({} if hidden is None else {"hidden": hidden}),
-            "members": members or (1 if faithful else 2),
             "layers": layers,
-            "dropout": dropout if dropout is not None else (0.0 if faithful else 0.1),
             "faithful": faithful,
+            **({} if faithful else RECIPE_MODEL),
+            **{name: value for name, value in given.items() if value is not None},
         },
         training=TrainSettings(
             loss=Loss(_one_of("--loss", loss, [name.value for name in Loss])),

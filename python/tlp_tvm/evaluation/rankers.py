@@ -133,17 +133,35 @@ class ModelRanker:
     def scores_after(self, seen: Programs, rest: Programs, column: int) -> NDArray[np.float64]:
         """The head's scores, corrected by what was measured once enough of it ran."""
         assert self._corpus is not None
-        adapter = TaskAdapter()
-        layout = self.model.layout
-        adapter.learn(
-            self._corpus.embeddings(layout, seen),
-            self._scores[seen, column],
-            self._corpus.whole.latencies[seen, column],
-        )
-        if not adapter.ready:
-            return self.scores(rest, column)
-        speeds = adapter.speeds(self._corpus.embeddings(layout, rest), self._scores[rest, column])
-        return speeds.astype(np.float64)
+        return adapted(self._corpus, self.model.layout, self._scores[:, column], seen, rest, column)
+
+
+def adapted(
+    corpus: Corpus,
+    layout: FeatureLayout,
+    scores: NDArray[np.float32],
+    seen: Programs,
+    rest: Programs,
+    column: int,
+) -> NDArray[np.float64]:
+    """A model's scores once some programs of a task have been measured, as `TLPCostModel` has them.
+
+    Args:
+        corpus: the programs.
+        layout: that the model reads.
+        scores: (programs of the corpus,) the model's own.
+        seen: the programs that were measured, of one task.
+        rest: (n,) the programs to score, of the same task.
+        column: the platform's.
+
+    Returns:
+        (n,) higher is better; the model's own scores while too few programs ran.
+    """
+    adapter = TaskAdapter()
+    adapter.learn(corpus.embeddings(layout, seen), scores[seen], corpus.whole.latencies[seen, column])
+    if not adapter.ready:
+        return scores[rest].astype(np.float64)
+    return adapter.speeds(corpus.embeddings(layout, rest), scores[rest]).astype(np.float64)
 
 
 def labels_of(latencies: NDArray[Any]) -> NDArray[np.float64]:

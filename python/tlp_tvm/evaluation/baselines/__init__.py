@@ -14,6 +14,8 @@ BASELINES: dict[str, str] = {
     "xgboost-sequence": "XGBoost on the flattened sequence of primitives",
     "xgboost-features": "XGBoost on TVM's per-store features, as TVM's own XGBModel sums them",
     "tenset-mlp": "TenSet's MLP on TVM's per-store features",
+    "tlp": "our TLP, a network a platform, trained for the comparison",
+    "mtl-tlp": "our MTL-TLP, a head a platform, trained for the comparison",
     "published-tlp": "the published TLP, a network a platform; it does not learn in a search",
     "published-mtl-tlp": "the published MTL-TLP, a head a platform; it does not learn in a search",
 }
@@ -40,10 +42,11 @@ def make_baselines(names: Sequence[str], settings: BaselineSettings) -> list[Ran
             from tlp_tvm.evaluation.baselines.tenset_mlp import TenSetMLP
 
             rankers.append(TenSetMLP(settings))
-        elif name in ("published-tlp", "published-mtl-tlp"):
-            from tlp_tvm.evaluation.baselines.published import PublishedTLP
+        elif name.endswith("tlp") and name in BASELINES:
+            from tlp_tvm.evaluation.baselines.trained_tlp import TrainedTLP
 
-            rankers.append(PublishedTLP(settings, joint=name == "published-mtl-tlp"))
+            published = name.startswith("published-")
+            rankers.append(TrainedTLP(settings, joint="mtl" in name, published=published))
         elif name != RANDOM:
             raise DatasetError(f'--baselines: expected some of {", ".join(BASELINES)}, found "{name}"')
     return rankers

@@ -12,14 +12,18 @@ def user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tlp-tvm"
 
 
+PUBLISHED_EPOCHS = 50
+"""Of TLP (section 6.1 of its paper), and of TenSet's MLP."""
+
+
 @dataclass(frozen=True)
 class BaselineSettings:
     """The same for all baselines."""
 
     rounds: int = 300
     """Trees of XGBoost."""
-    epochs: int = 50
-    """Passes over the programs, of the baselines that are networks; the papers' number."""
+    epochs: int | None = None
+    """Passes over the programs, of those that are networks; None for `PUBLISHED_EPOCHS`, or our recipe's."""
     cache: Path = field(default_factory=user_cache)
     """Holds per-store features and the training state of the published TLP."""
     device: str = "auto"

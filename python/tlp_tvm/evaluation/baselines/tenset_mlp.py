@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tlp_tvm.evaluation.baselines.settings import BaselineSettings
+from tlp_tvm.evaluation.baselines.settings import PUBLISHED_EPOCHS, BaselineSettings
 from tlp_tvm.evaluation.baselines.store_features import WIDTH, StoreFeatures, store_features
 from tlp_tvm.evaluation.baselines.training_tables import labelled
 from tlp_tvm.evaluation.corpus import Corpus
@@ -104,7 +104,7 @@ class TenSetMLP:
         optimizer = _adam(model)
         rng = np.random.default_rng(seed)
         by_task = np.split(programs, np.flatnonzero(np.diff(whole.task_index[programs])) + 1)
-        for _ in range(self.settings.epochs):
+        for _ in range(self.settings.epochs or PUBLISHED_EPOCHS):
             for batch in _batches(by_task, rng):
                 self._step(model, optimizer, batch, whole.labels[batch, column], whole.task_index[batch])
         return model

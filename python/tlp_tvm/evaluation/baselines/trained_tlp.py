@@ -1,4 +1,4 @@
-"""The published TLP and MTL-TLP, weaknesses included, trained by the package's own loop."""
+"""TLP and MTL-TLP trained for a comparison, by the package's own loop: our recipe, and the published one."""
 
 from __future__ import annotations
 
@@ -11,39 +11,47 @@ from numpy.typing import NDArray
 
 from tlp_tvm.dataset.records import MeasuredDataset
 from tlp_tvm.dataset.splits import fold_of
-from tlp_tvm.evaluation.baselines.settings import BaselineSettings
+from tlp_tvm.evaluation.baselines.settings import PUBLISHED_EPOCHS, BaselineSettings
 from tlp_tvm.evaluation.baselines.training_tables import FOLDS
 from tlp_tvm.evaluation.corpus import Corpus
-from tlp_tvm.evaluation.rankers import AT_ONCE, Programs, Tell
+from tlp_tvm.evaluation.rankers import AT_ONCE, Programs, Tell, adapted
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.config import ModelConfig
 from tlp_tvm.model.losses import Loss
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.loop import TrainSettings, train
+from tlp_tvm.training.recipe import RECIPE_LAYOUT, RECIPE_MODEL
 
 
-class PublishedTLP:
+class TrainedTLP:
     """A network a platform (TLP), or one with a head a platform (MTL-TLP).
 
-    Faithful but for the loop: LambdaRank compares programs of one task, and the epoch is chosen on training
-    tasks held out. Its `update` does nothing, so that in a search its scores stay as they are.
+    The published one is faithful but for the loop: LambdaRank compares programs of one task, and the epoch
+    is chosen on training tasks held out. Its `update` does nothing, so that in a search its scores stay as
+    they are; ours learns as `tlp-tvm tune` lets it.
     """
 
     is_fixed = False
 
-    def __init__(self, settings: BaselineSettings, *, joint: bool) -> None:
-        self.name = "published-mtl-tlp" if joint else "published-tlp"
-        self.notes = ["as published, it does not learn in a search"]
+    def __init__(self, settings: BaselineSettings, *, joint: bool, published: bool) -> None:
+        """Say which of the four it is."""
+        self.name = ("published-" if published else "") + ("mtl-tlp" if joint else "tlp")
+        self.notes = ["as published, it does not learn in a search"] if published else []
         self.settings = settings
         self.joint = joint
+        self.published = published
+        self._corpus: Corpus
+        self._layout: FeatureLayout
         self._scores: NDArray[np.float32] = np.empty((0, 0), np.float32)
 
     def fit(self, corpus: Corpus, seed: int, tell: Tell) -> dict[int, str]:
         """Train, or go on with a training that was cut short, and score all judged programs."""
-        on_gpu = corpus.whole.platforms[0].target.split()[0] == "cuda"
-        layout = FeatureLayout.preset("paper-gpu" if on_gpu else "paper-cpu")
-        measured = corpus.in_layout(layout)
+        on_gpu = corpus.whole.platforms[0].target.split()[0] != "llvm"
+        published = "paper-gpu" if on_gpu else "paper-cpu"
+        self._layout = FeatureLayout.preset(published if self.published else RECIPE_LAYOUT)
+        self._corpus = corpus
+        measured = corpus.in_layout(self._layout)
         columns = list(range(len(measured.platforms)))
         self._scores = np.full((len(measured), len(columns)), np.nan, np.float32)
         for heads in [columns] if self.joint else [[column] for column in columns]:
@@ -63,14 +71,21 @@ class PublishedTLP:
         return np.asarray(self._scores[programs, column], np.float64)
 
     def scores_after(self, seen: Programs, rest: Programs, column: int) -> NDArray[np.float64]:
-        """The same: it does not learn in a search."""
-        return self.scores(rest, column)
+        """Corrected by what was measured; the published one's stay the same."""
+        if self.published:
+            return self.scores(rest, column)
+        return adapted(self._corpus, self._layout, self._scores[:, column], seen, rest, column)
 
     def _trained(self, data: MeasuredDataset, seed: int, tell: Tell) -> ScoringModel:
         names = ", ".join(platform.name for platform in data.platforms)
         fitted, held_out = fold_of(data, 0, FOLDS, seed)
-        model = TLPSettings.of_layout(data.layout, len(data.platforms), faithful=True)
-        training = TrainSettings(loss=Loss.LAMBDARANK, epochs=self.settings.epochs, seed=seed)
+        options = {"faithful": True} if self.published else RECIPE_MODEL
+        model = TLPSettings.of_layout(data.layout, len(data.platforms), **options)
+        if self.published:
+            training = TrainSettings(loss=Loss.LAMBDARANK, epochs=PUBLISHED_EPOCHS, seed=seed)
+        else:
+            training = TrainSettings(seed=seed)
+        training = replace(training, epochs=self.settings.epochs or training.epochs)
         parts = [
             data.digest,
             [platform.name for platform in data.platforms],
@@ -89,7 +104,7 @@ class PublishedTLP:
             folder,
             device=self.settings.device,
             on_epoch=lambda entry: tell(
-                f"{self.name}, seed {seed}: {names}: epoch {entry['epoch']} of {self.settings.epochs}"
+                f"{self.name}, seed {seed}: {names}: epoch {entry['epoch']} of {training.epochs}"
             ),
         )
         config = ModelConfig(data.layout, model, data.platforms, {})
