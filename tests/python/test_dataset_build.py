@@ -149,6 +149,24 @@ def test_plain_logs_are_named(tmp_path: Path) -> None:
     assert build_dataset([log], tmp_path / "c").tasks[0].weights == {"records": 1}
 
 
+def test_each_log_may_have_a_platform_of_its_own(tmp_path: Path) -> None:
+    steps = program(random.Random(0), 2, 1)
+    for name, platform in (("a", "alpha"), ("b", "beta")):
+        (tmp_path / f"{name}.json").write_text(line(platform, 0, steps, [1.0]) + "\n")
+    with (tmp_path / "b.json").open("a") as more:
+        more.write(line("alpha", 0, steps, [2.0]) + "\n")
+    sources = [f"one={tmp_path / 'a.json'}", f"two={tmp_path / 'b.json'}"]
+    with pytest.raises(DatasetError, match="platform two: expected one target, found"):
+        build_dataset(sources, tmp_path / "out")
+    built = build_dataset(sources, tmp_path / "out", allow_odd_targets=True)
+    assert [(p.name, p.target, p.measurements) for p in built.platforms] == [
+        ("one", TARGETS["alpha"], 1),
+        ("two", TARGETS["beta"], 2),
+    ]
+    assert built.programs == 1
+    assert "platform two: also has records of " + TARGETS["alpha"] in built.notes[0]
+
+
 def test_sources_are_joined(tmp_path: Path) -> None:
     source = write_dataset(tmp_path / "source")
     log = tmp_path / "more.json"

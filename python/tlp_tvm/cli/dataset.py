@@ -80,12 +80,15 @@ def dataset() -> None:
 def build(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="SOURCE...", help="Dataset folders, record files, or folders of them."),
+        typer.Argument(
+            metavar="SOURCE...",
+            help="Dataset folders, record files, folders of them; NAME=PATH for records of a platform.",
+        ),
     ],
     out: Out,
     platform: Annotated[
         str | None,
-        typer.Option(help="Name of the platform of plain record files; their target if not given."),
+        typer.Option(help="Platform of record files that are not given as NAME=PATH; else their target."),
     ] = None,
     split: SplitOption = None,
     test: TestOption = None,
@@ -95,6 +98,12 @@ def build(
     near_duplicates: NearOption = None,
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Pass over lines that are no records, and count them.")
+    ] = False,
+    odd_targets: Annotated[
+        bool,
+        typer.Option(
+            "--odd-targets", help="A platform's records may name several targets; the first counts."
+        ),
     ] = False,
     replace: ReplaceOption = False,
 ) -> None:
@@ -113,6 +122,7 @@ def build(
             list(sources),
             out,
             platform=platform,
+            allow_odd_targets=odd_targets,
             split=rule,
             errors="skip" if skip_bad_lines else "raise",
             replace=replace,

@@ -47,6 +47,7 @@ def build_dataset(
     platform: str | None = None,
     split: SplitRule | None = None,
     errors: Literal["raise", "skip"] = "raise",
+    allow_odd_targets: bool = False,
     replace: bool = False,
     threads: int = 0,
     progress: Callable[[Progress], None] = lambda _: None,
@@ -57,11 +58,13 @@ def build_dataset(
     at `out`; call it again.
 
     Args:
-        sources: dataset folders, record files, or folders of them.
+        sources: dataset folders, record files, or folders of them; "NAME=PATH" names plain logs' platform.
         out: the folder to write: new, or a dataset to replace.
-        platform: name of the platform of plain logs; their target when None.
+        platform: name of the platform of plain logs that say none; their target when None.
         split: which tasks train, validate and test; as the sources say when None.
         errors: "skip" passes over bad lines and counts them in the manifest.
+        allow_odd_targets: records of a platform may name several targets; the first stands for all, and the
+            manifest notes the others.
         replace: a built dataset at `out` gives way, once the new one is whole.
         threads: native threads; 0 for every core. The result does not depend on it.
         progress: called after every batch of records and every shard.
@@ -73,7 +76,14 @@ def build_dataset(
     """
     found = [_source(source, platform) for source in sources]
     return build_from(
-        found, out, split=split, errors=errors, replace=replace, threads=threads, progress=progress
+        found,
+        out,
+        split=split,
+        errors=errors,
+        replace=replace,
+        allow_odd_targets=allow_odd_targets,
+        threads=threads,
+        progress=progress,
     )
 
 
@@ -96,7 +106,7 @@ def build_from(
         split: see there.
         errors: see there.
         replace: see there.
-        allow_odd_targets: the first target of a platform stands for all its records.
+        allow_odd_targets: see there.
         threads: see there.
         progress: see there.
 
@@ -137,6 +147,9 @@ def build_from(
 
 
 def _source(name: str | os.PathLike[str], platform: str | None) -> DatasetSource:
+    before, equals, after = os.fspath(name).partition("=")
+    if equals and before and not Path(name).exists():
+        platform, name = before, after
     if is_built(name):
         raise DatasetError(f"{name}: expected records, found a built dataset; name what it was built of")
     found = find_source(name)
