@@ -28,7 +28,7 @@ search has to tell fast programs from each other, and how slow the slow ones are
 NOISE = 0.1
 """Variance of the measurements around the process, whose own is 1."""
 
-SLOPE = 0.4
+SLOPE = 0.6
 """Units of speed for one unit of score."""
 
 SLOPE_VARIANCE = 0.1
