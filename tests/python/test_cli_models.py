@@ -68,6 +68,7 @@ def test_train_writes_a_model_with_a_head_a_platform(model: Path, dataset: Path)
     assert sorted(p.name for p in model.iterdir()) == [
         "CARD.md",
         "config.json",
+        "metrics.csv",
         "metrics.jsonl",
         "model.safetensors",
     ]

@@ -17,9 +17,11 @@ from tlp_tvm.dataset.records import MeasuredDataset, load_measured
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.losses import Loss
-from tlp_tvm.training.batches import epoch_of
-from tlp_tvm.training.loop import Trained, TrainSettings, train, validate
+from tlp_tvm.training.batches import Lists, batch_of, epoch_of
+from tlp_tvm.training.loop import Trained, train
+from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.state import STATE
+from tlp_tvm.training.validation import validate
 
 SETTINGS = TrainSettings(epochs=6, learning_rate=3e-3, batch_programs=36, average=0.5)
 CPU = torch.device("cpu")
@@ -111,7 +113,7 @@ def test_a_killed_run_goes_on_to_the_same_numbers(
     lines = (tmp_path / "cut" / "metrics.jsonl").read_text()
     assert lines == (tmp_path / "whole" / "metrics.jsonl").read_text()
     assert [json.loads(line)["epoch"] for line in lines.splitlines()] == seen
-    assert sorted(p.name for p in (tmp_path / "cut").iterdir()) == ["metrics.jsonl", STATE]
+    assert sorted(p.name for p in (tmp_path / "cut").iterdir()) == ["metrics.csv", "metrics.jsonl", STATE]
 
 
 def test_patience_ends_a_run(data: MeasuredDataset, tmp_path: Path) -> None:
@@ -137,15 +139,27 @@ def test_the_state_of_another_run_is_refused(data: MeasuredDataset, tmp_path: Pa
 
 def test_batches_are_whole_lists_and_an_epoch_is_every_program(data: MeasuredDataset) -> None:
     batches = list(epoch_of(data, 36, 256, (0, 0)))
-    assert [len(batch) for batch in batches] == [36, 36, 36]
-    for batch in batches:
-        assert all((data.task_index == task).sum() == 18 for task in data.task_index[batch])
-    assert sorted(np.concatenate(batches)) == list(range(len(data)))
-    assert not np.array_equal(np.concatenate(batches), np.concatenate(list(epoch_of(data, 36, 256, (0, 1)))))
+    assert [[len(each) for each in lists] for lists in batches] == [[18, 18]] * 3
+    for lists in batches:
+        assert all((data.task_index == task).sum() == 18 for each in lists for task in data.task_index[each])
+    order = flat(batches)
+    assert sorted(order) == list(range(len(data)))
+    assert not np.array_equal(order, flat(list(epoch_of(data, 36, 256, (0, 1)))))
 
 
 def test_large_tasks_are_cut_into_lists_of_bounded_size(data: MeasuredDataset) -> None:
-    batches = list(epoch_of(data, 1, 7, (0, 0)))
-    assert [len(batch) for batch in batches] == [6] * 18
-    assert all(len(set(data.task_index[batch])) == 1 for batch in batches)
-    assert sorted(np.concatenate(batches)) == list(range(len(data)))
+    batches = list(epoch_of(data, 12, 7, (0, 0)))
+    assert [[len(each) for each in lists] for lists in batches] == [[6, 6]] * 9
+    assert all(len(set(data.task_index[each])) == 1 for lists in batches for each in lists)
+    assert sorted(flat(batches)) == list(range(len(data)))
+
+
+def test_parts_of_a_task_stay_lists_of_their_own(data: MeasuredDataset) -> None:
+    programs = data.programs_of(2)
+    batch = batch_of(data, [programs[:4], programs[4:9]], CPU)
+    assert batch.groups.tolist() == [0] * 4 + [1] * 5
+    assert (batch.x.shape, batch.labels.shape) == ((9, LAYOUT.length, LAYOUT.width), (9, 2))
+
+
+def flat(batches: list[Lists]) -> Any:
+    return np.concatenate([each for lists in batches for each in lists])

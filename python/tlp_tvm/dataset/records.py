@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,8 @@ class MeasuredDataset:
     """(N,) rows of each program, at most L."""
     digest: str
     """Names the files that this was read from (see `DatasetSource`), or the built dataset."""
+    is_streamed: ClassVar[bool] = False
+    """Whether the embeddings are made when asked for, and not held."""
 
     def __len__(self) -> int:
         return len(self.task_index)

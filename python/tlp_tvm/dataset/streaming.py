@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -86,6 +87,7 @@ class StreamedDataset(MeasuredDataset):
     blocks: Blocks = field(kw_only=True)
     threads: int = field(default=0, kw_only=True)
     """Native threads; 0 for every core."""
+    is_streamed: ClassVar[bool] = True
 
     def features(self, programs: NDArray[np.int64] | slice = slice(None)) -> Embedding:
         """Read and embed the chosen programs, (n, L, E) float32; rows past a program are zero.

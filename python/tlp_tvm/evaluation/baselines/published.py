@@ -20,7 +20,8 @@ from tlp_tvm.model.config import ModelConfig
 from tlp_tvm.model.losses import Loss
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
-from tlp_tvm.training.loop import TrainSettings, train
+from tlp_tvm.training.loop import train
+from tlp_tvm.training.settings import TrainSettings
 
 
 class PublishedTLP:
