@@ -146,6 +146,7 @@ def test_a_finished_model_is_not_overwritten(model: Path, dataset: Path) -> None
     [
         (["--loss", "hinge"], "expected one of mse, lambdarank, pairwise, found hinge"),
         (["--backbone", "cnn"], "expected one of self-attention, transformer, lstm, found cnn"),
+        (["--precision", "half"], "expected one of auto, float32, bfloat16, found half"),
         (["--hidden", "20"], "expected a multiple of 8, found 20"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, print_json
+from tlp_tvm.cli.common import JsonOption, console, layout_named, one_of, print_json
 
 if TYPE_CHECKING:
     from tlp_tvm.model.config import ModelConfig
@@ -88,26 +88,26 @@ def train(
     from tlp_tvm.model.losses import Loss
     from tlp_tvm.model.tlp import Backbone
     from tlp_tvm.training.peers import writes_here
-    from tlp_tvm.training.run import Recipe, train_model
+    from tlp_tvm.training.run import MODELS, Recipe, train_model
     from tlp_tvm.training.settings import Precision, TrainSettings
 
     recipe = Recipe(
-        layout=_layout(layout),
+        layout=layout_named(layout),
         model={
-            "backbone": Backbone(_one_of("--backbone", backbone, [b.value for b in Backbone])),
+            "backbone": Backbone(one_of("--backbone", backbone, [b.value for b in Backbone])),
             **({} if hidden is None else {"hidden": hidden}),
-            "members": members or (1 if faithful else 2),
             "layers": layers,
-            "dropout": dropout if dropout is not None else (0.0 if faithful else 0.1),
-            "faithful": faithful,
+            **MODELS["paper" if faithful else "recipe"],
+            **({} if members is None else {"members": members}),
+            **({} if dropout is None else {"dropout": dropout}),
         },
         training=TrainSettings(
-            loss=Loss(_one_of("--loss", loss, [name.value for name in Loss])),
+            loss=Loss(one_of("--loss", loss, [name.value for name in Loss])),
             epochs=epochs,
             batch_programs=batch,
             patience=patience,
             seed=seed,
-            precision=Precision(_one_of("--precision", precision, [each.value for each in Precision])),
+            precision=Precision(one_of("--precision", precision, [each.value for each in Precision])),
         ),
         platforms=tuple(platform) if platform else None,
         hold_out=hold_out,
@@ -145,18 +145,6 @@ def train(
         if rows := config.card["metrics"].get(split):
             console.print(table_of(rows, f"{split} tasks"))
     console.print(f"model and card: {out}")
-
-
-def _layout(name: str) -> Any:
-    from tlp_tvm.layout import FeatureLayout
-
-    return FeatureLayout.load(name) if name.endswith(".json") else FeatureLayout.preset(name)
-
-
-def _one_of(option: str, value: str, known: list[str]) -> str:
-    if value not in known:
-        raise typer.BadParameter(f"expected one of {', '.join(known)}, found {value}", param_hint=option)
-    return value
 
 
 def _described(recipe: Recipe, config: ModelConfig) -> dict[str, Any]:

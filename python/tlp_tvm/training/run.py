@@ -33,6 +33,8 @@ VALIDATION_SPLIT = "validation"
 TEST_SPLIT = "test"
 HOLD_OUT = 5
 """One training task in so many chooses the epoch where the dataset has no validation split."""
+MODELS: dict[str, dict[str, Any]] = {"recipe": {"members": 2, "dropout": 0.1}, "paper": {"faithful": True}}
+"""Fields of `TLPSettings` of what is trained by default, and of the published network."""
 CARD = "CARD.md"
 SCORED_AT_ONCE = 1 << 14
 """Programs whose embeddings are in memory together."""
