@@ -17,8 +17,10 @@ from tlp_tvm.dataset.records import MeasuredDataset, load_measured
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.losses import Loss
-from tlp_tvm.training.batches import Lists, batch_of, epoch_of
+from tlp_tvm.training.batches import PART_PROGRAMS, Lists, batch_of, epoch_of
+from tlp_tvm.training.learner import Learner
 from tlp_tvm.training.loop import Trained, train
+from tlp_tvm.training.peers import ALONE
 from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.state import STATE
 from tlp_tvm.training.validation import validate
@@ -156,9 +158,50 @@ def test_large_tasks_are_cut_into_lists_of_bounded_size(data: MeasuredDataset) -
 
 def test_parts_of_a_task_stay_lists_of_their_own(data: MeasuredDataset) -> None:
     programs = data.programs_of(2)
-    batch = batch_of(data, [programs[:4], programs[4:9]], CPU)
-    assert batch.groups.tolist() == [0] * 4 + [1] * 5
-    assert (batch.x.shape, batch.labels.shape) == ((9, LAYOUT.length, LAYOUT.width), (9, 2))
+    lists = [programs[:4], programs[4:9]]
+    batch = batch_of(data, lists, CPU, cut=True)
+    assert sorted(batch.groups.tolist()) == [0] * 4 + [1] * 5
+    assert batch.labels.shape == (9, 2)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_parts_are_programs_of_like_length(
+    data: MeasuredDataset, monkeypatch: pytest.MonkeyPatch, cut: bool
+) -> None:
+    monkeypatch.setitem(PART_PROGRAMS, "cpu", 10)
+    programs = np.random.default_rng(0).permutation(len(data))[:33]
+    lists = [programs[:20], programs[20:]]
+    batch = batch_of(data, lists, CPU, cut=cut)
+    lengths = np.sort(data.counts[programs])
+    assert [len(part) for part in batch.parts] == [9, 8, 8, 8]
+    longest = [each.max() if cut else LAYOUT.length for each in np.array_split(lengths, 4)]
+    assert [part.shape[1] for part in batch.parts] == longest
+    order = np.argsort(data.counts[programs], kind="stable")
+    rows = [row for part in batch.parts for row in np.asarray(part)]
+    for x, program, label, group in zip(rows, programs[order], batch.labels, batch.groups, strict=True):
+        np.testing.assert_array_equal(x, data.features(np.array([program]))[0, : len(x)])
+        np.testing.assert_array_equal(label, data.labels[program])
+        assert program in lists[int(group)]
+    empty = batch_of(data, [], CPU, cut=cut)
+    assert (len(empty), empty.parts, empty.labels.shape) == (0, [], (0, 2))
+
+
+@pytest.mark.parametrize("faithful", [False, True])
+def test_parts_do_not_change_the_scores(
+    data: MeasuredDataset, monkeypatch: pytest.MonkeyPatch, faithful: bool
+) -> None:
+    monkeypatch.setitem(PART_PROGRAMS, "cpu", 10)
+    model = tiny_settings(faithful=faithful)
+    learner = Learner(model, SETTINGS, CPU, ALONE)
+    programs = data.programs_of(1)
+    batch = batch_of(data, [programs], CPU, cut=learner.cuts_padding)
+    assert len({part.shape for part in batch.parts}) == (1 if faithful else 2)
+    order = np.argsort(data.counts[programs], kind="stable")
+    expected = learner.network.of_members(torch.from_numpy(data.features(programs[order])))
+    torch.testing.assert_close(learner._scores(batch), expected)
+    metrics = validate(learner.average, model, data, CPU)
+    monkeypatch.setitem(PART_PROGRAMS, "cpu", len(data))
+    assert validate(learner.average, model, data, CPU) == pytest.approx(metrics, abs=1e-3)
 
 
 def flat(batches: list[Lists]) -> Any:

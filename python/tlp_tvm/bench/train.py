@@ -114,11 +114,11 @@ def bench_train(
     learner = Learner(shape, settings, place, ALONE)
     lists = _batches(data, settings, programs)
     count = sum(len(each) for batch in lists for each in batch)
-    make = partial(batch_of, data, device=place)
+    make = partial(batch_of, data, device=place, cut=learner.cuts_padding)
 
     progress(f"{model}: checking")
+    _check(data, lists[0])
     ready = [make(batch) for batch in lists]
-    _check(data, lists[0], ready[0])
     train = partial(_train, learner, finish=partial(_finish, place))
     if not all(torch.isfinite(loss) for loss in train(ready)):
         raise AssertionError("expected the loss of every batch to be finite")
@@ -174,9 +174,10 @@ def _finish(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def _check(data: MeasuredDataset, lists: Lists, batch: Batch) -> None:
+def _check(data: MeasuredDataset, lists: Lists) -> None:
     """The programs of a batch have the embeddings that each has on its own."""
     programs = np.concatenate(lists)
+    x = data.features(programs)
     for i in range(0, len(programs), max(len(programs) // 16, 1)):
-        if not np.array_equal(data.features(programs[i : i + 1])[0], batch.x[i].cpu().numpy()):
+        if not np.array_equal(data.features(programs[i : i + 1])[0], x[i]):
             raise AssertionError("expected a program's embedding not to depend on its batch")

@@ -20,6 +20,9 @@ Lists = list[NDArray[np.int64]]
 AHEAD = 4
 """Batches that are made while the network works on another; what bounds memory."""
 
+PART_PROGRAMS = {"cpu": 64, "cuda": 512}
+"""Programs of like length that go through the network together: fewer have less padding, more fill a GPU."""
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -27,12 +30,15 @@ R = TypeVar("R")
 class Batch(NamedTuple):
     """What the network and the loss read."""
 
-    x: Tensor
-    """(n, L, E) embeddings."""
+    parts: list[Tensor]
+    """(n_i, L_i, E) embeddings, the shortest programs first; n is the sum of n_i."""
     labels: Tensor
-    """(n, P), NaN where missing."""
+    """(n, P) in that order, NaN where missing."""
     groups: Tensor
     """(n,): the programs of a list have a number in common."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 def epoch_of(
@@ -73,12 +79,39 @@ def epoch_of(
         yield batch
 
 
-def batch_of(dataset: MeasuredDataset, lists: Lists, device: torch.device) -> Batch:
-    """The tensors of some lists."""
+def batch_of(dataset: MeasuredDataset, lists: Lists, device: torch.device, *, cut: bool) -> Batch:
+    """The tensors of some lists.
+
+    Args:
+        dataset: the programs.
+        lists: which of them.
+        device: where to.
+        cut: cut the rows that are padding in all programs of a part; not for a network that scores them too.
+    """
     programs = np.concatenate([np.empty(0, np.int64), *lists])
     groups = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
-    arrays = (dataset.features(programs), dataset.labels[programs], groups)
-    return Batch(*(_moved(torch.from_numpy(array), device) for array in arrays))
+    order, parts = parts_of(dataset, programs, device, cut=cut)
+    labels, groups = dataset.labels[programs[order]], groups[order]
+    return Batch(parts, *(_moved(torch.from_numpy(array), device) for array in (labels, groups)))
+
+
+def parts_of(
+    dataset: MeasuredDataset, programs: NDArray[np.int64], device: torch.device, *, cut: bool
+) -> tuple[NDArray[np.int64], list[Tensor]]:
+    """Embeddings for the network, in parts that share little padding.
+
+    Returns:
+        The places in `programs` in the order of the parts, and the parts: (n_i, L_i, E), the shortest
+        programs first.
+    """
+    lengths = dataset.counts[programs]
+    order = np.argsort(lengths, kind="stable")
+    x = dataset.features(programs)
+    most = PART_PROGRAMS.get(device.type, PART_PROGRAMS["cpu"])
+    places = np.array_split(order, -(-len(order) // most)) if len(order) else []
+    longest = [max(int(lengths[part[-1]]), 1) if cut else x.shape[1] for part in places]
+    parts = [x[part, :rows] for part, rows in zip(places, longest, strict=True)]
+    return order, [_moved(torch.from_numpy(part), device) for part in parts]
 
 
 def _moved(tensor: Tensor, device: torch.device) -> Tensor:

@@ -21,6 +21,7 @@ class Learner:
     Attributes:
         network: what learns.
         optimizer: of its weights.
+        cuts_padding: whether the network gives the same scores without it.
         average: moving average of the weights; what is validated and kept.
     """
 
@@ -31,6 +32,7 @@ class Learner:
         self.settings = settings
         self.device = device
         self.peers = peers
+        self.cuts_padding = not model.faithful
         self._heads = model.heads
         self._precision = settings.precision.on(device)
         self._generators = [device] if device.type == "cuda" else []
@@ -59,7 +61,7 @@ class Learner:
         with torch.random.fork_rng(self._generators):
             entropy = (self.settings.seed, *step, self.peers.rank)
             torch.manual_seed(int(np.random.SeedSequence(entropy).generate_state(1)[0]))
-            scores = self._scores(batch.x)  # (members, n, P)
+            scores = self._scores(batch)  # (members, n, P)
         loss_of = FUNCTIONS[self.settings.loss]
         losses = [loss_of(each, batch.labels, batch.groups, self.peers.over_all) for each in scores]
         loss = torch.stack(losses).sum()
@@ -74,13 +76,14 @@ class Learner:
                 self.average[name].lerp_(tensor, 1.0 - self.settings.average)
         return self.peers.over_all(loss.detach()) / len(losses)
 
-    def _scores(self, x: Tensor) -> Tensor:
-        """(n, L, E) -> (members, n, P) float32; n is 0 where there were fewer lists than processes."""
-        if not len(x):
-            return x.new_zeros((len(self.network.members), 0, self._heads)).requires_grad_()
+    def _scores(self, batch: Batch) -> Tensor:
+        """(members, n, P) float32; n is 0 where there were fewer lists than processes."""
+        if not len(batch):
+            shape = (len(self.network.members), 0, self._heads)
+            return torch.zeros(shape, device=self.device, requires_grad=True)
         with torch.autocast(self.device.type, self._precision, enabled=self._precision != torch.float32):
-            scores = self.network.of_members(x)
-        return scores.float()
+            scores = [self.network.of_members(x) for x in batch.parts]
+        return torch.cat(scores, dim=1).float()
 
 
 def copy_of(weights: dict[str, Tensor]) -> dict[str, Tensor]:

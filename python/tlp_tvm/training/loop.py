@@ -125,7 +125,7 @@ def _train_epoch(
     begin = saved = time.monotonic()
     begin -= state.seconds
     on_batch(done, settings.epochs * len(dataset))
-    make = partial(batch_of, dataset, device=learner.device)
+    make = partial(batch_of, dataset, device=learner.device, cut=learner.cuts_padding)
     shares = (learner.peers.share(lists) for lists in left)
     for lists, batch in zip(left, made_ahead(make, shares), strict=True):
         progress = (epoch + state.batches / len(batches)) / settings.epochs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import torch
 
@@ -9,10 +11,12 @@ from tlp_tvm.dataset.records import MeasuredDataset
 from tlp_tvm.evaluation.ranking import spearman
 from tlp_tvm.evaluation.report import ranked_tasks
 from tlp_tvm.evaluation.topk import mean_top_k
-from tlp_tvm.model.scoring import BATCH
 from tlp_tvm.model.tlp import TLP, TLPSettings
-from tlp_tvm.training.batches import made_ahead
+from tlp_tvm.training.batches import made_ahead, parts_of
 from tlp_tvm.training.peers import ALONE, Peers
+
+AT_ONCE = 2048
+"""Programs whose embeddings are made together."""
 
 
 def validate(
@@ -28,11 +32,12 @@ def validate(
     """
     network = TLP.with_weights(settings, weights)
     scores = torch.zeros((len(dataset), settings.heads), device=device)
-    begins = range(peers.rank * BATCH, len(dataset), peers.count * BATCH)
-    parts = (np.arange(begin, min(begin + BATCH, len(dataset))) for begin in begins)
+    begins = range(peers.rank * AT_ONCE, len(dataset), peers.count * AT_ONCE)
+    some = (np.arange(begin, min(begin + AT_ONCE, len(dataset))) for begin in begins)
+    make = partial(parts_of, dataset, device=device, cut=not settings.faithful)
     with torch.inference_mode():
-        for begin, x in zip(begins, made_ahead(dataset.features, parts), strict=True):
-            scores[begin : begin + len(x)] = network(torch.from_numpy(x).to(device))
+        for begin, (order, parts) in zip(begins, made_ahead(make, some), strict=True):
+            scores[begin + torch.from_numpy(order)] = torch.cat([network(x) for x in parts])
         found = peers.over_all(scores).cpu().numpy()
     tasks = [
         task
