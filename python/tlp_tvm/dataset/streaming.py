@@ -1,7 +1,7 @@
 """A built dataset whose programs stay on the disk: embeddings are made when somebody asks for them.
 
-In memory are the labels and the place of each program, some 40 bytes and 12 for every platform, and the text
-of the blocks that were read last. A block is a batch of a shard, unpacked as a whole; so whoever reads all
+In memory are the place and the labels of each program, 16 bytes and 12 for every platform, and the text of
+the blocks that were read last. A block is a batch of a shard, unpacked as a whole; so whoever reads all
 programs in some order should stay among few blocks for a while (`MeasuredDataset.neighbourhoods`).
 """
 

@@ -33,7 +33,7 @@ class Trained:
     """The outcome of a run."""
 
     weights: dict[str, Tensor]
-    """Of the best epoch by validation; of the last where nothing was held out."""
+    """Of the best epoch by validation; of the last where nothing was held out. On the CPU."""
     best_epoch: int
     history: list[dict[str, Any]]
 
@@ -86,6 +86,8 @@ def train(
         restore_adam(learner.optimizer, state.optimizer)
         learner.average = {name: tensor.to(place) for name, tensor in state.average.items()}
         state.network, state.average = learner.network.state_dict(), learner.average
+        if peers.writes:
+            write_metrics(folder, state.history, state.timings)  # a kill may have come before the last line
 
     def save() -> None:
         if peers.writes:
@@ -106,7 +108,8 @@ def train(
         if peers.writes:
             write_metrics(folder, state.history, state.timings)
         on_epoch(entry)
-    return Trained(state.best, state.best_epoch, state.history)
+    weights = {name: tensor.cpu() for name, tensor in state.best.items()}
+    return Trained(weights, state.best_epoch, state.history)
 
 
 def _train_epoch(
@@ -122,8 +125,8 @@ def _train_epoch(
     batches = list(epoch_of(dataset, settings.batch_programs, settings.list_programs, seed))
     left = batches[state.batches :]
     done = (epoch + 1) * len(dataset) - sum(len(each) for lists in left for each in lists)
-    begin = saved = time.monotonic()
-    begin -= state.seconds
+    saved = time.monotonic()
+    begin = saved - state.seconds
     on_batch(done, settings.epochs * len(dataset))
     make = partial(batch_of, dataset, device=learner.device, cut=learner.cuts_padding)
     shares = (learner.peers.share(lists) for lists in left)

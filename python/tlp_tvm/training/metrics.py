@@ -24,13 +24,15 @@ BOARD = "tensorboard"
 
 
 def write_metrics(folder: Path, history: list[dict[str, Any]], timings: list[dict[str, float]]) -> None:
-    """Write both files.
+    """Write both files, once there is something to write.
 
     Args:
         folder: of the run.
         history: an entry a finished epoch.
         timings: what its training took: "seconds", and "programs_per_second".
     """
+    if not history:
+        return
     write_whole(folder / METRICS, "".join(json.dumps(entry) + "\n" for entry in history))
     rows = [_flat(entry) | timing for entry, timing in zip(history, timings, strict=True)]
     text = io.StringIO()

@@ -131,7 +131,8 @@ def train_model(
             on_batch=on_batch,
         )
         bare = ModelConfig(recipe.layout, settings, data.platforms, {})
-        model = ScoringModel(folder.name, bare, TLP.with_weights(settings, trained.weights))
+        network = TLP.with_weights(settings, trained.weights)
+        model = ScoringModel(folder.name, bare, network).to(str(place))
         metrics = _metrics(measured, validation, model)
         if recipe.folds:
             metrics["cross_validation"] = cross_validate(

@@ -30,7 +30,7 @@ def validate(
 
     Every process scores its share of the programs, and all of them know the outcome.
     """
-    network = TLP.with_weights(settings, weights)
+    network = TLP.with_weights(settings, weights).to(device)
     scores = torch.zeros((len(dataset), settings.heads), device=device)
     begins = range(peers.rank * AT_ONCE, len(dataset), peers.count * AT_ONCE)
     some = (np.arange(begin, min(begin + AT_ONCE, len(dataset))) for begin in begins)
