@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,14 @@ def test_train_as_json(dataset: Path, tmp_path: Path) -> None:
     loaded = load_model(out)
     assert (loaded.platforms, loaded.layout.name, loaded.card["seed"]) == (("beta",), "paper-cpu", 4)
     assert loaded.card["model"]["backbone"] == "lstm"
+
+
+def test_train_shows_how_far_it_is(dataset: Path, tmp_path: Path) -> None:
+    result = run("train", dataset, "--out", tmp_path / "m", "--epochs", 2, "--hidden", 8, "--batch", 18)
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stderr.split())
+    assert text.startswith("72 programs of 4 tasks, 1 held out on alpha, beta training")
+    assert re.search(r"100% [\d,]+ programs/s 0:00:00 epoch 2, loss \d\.\d+, top-1 ", text), text
 
 
 def test_train_faithfully(dataset: Path, tmp_path: Path) -> None:
