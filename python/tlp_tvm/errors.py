@@ -37,6 +37,10 @@ class NetworkError(TlpTvmError, ValueError):
     """A network that no name or file gives."""
 
 
+class TrainingError(TlpTvmError, RuntimeError):
+    """A training run that cannot start."""
+
+
 class TuningError(TlpTvmError, RuntimeError):
     """A tuning run that cannot start or go on."""
 
@@ -52,6 +56,7 @@ __all__ = [
     "RecordError",
     "StateError",
     "TlpTvmError",
+    "TrainingError",
     "TuningError",
     "TvmNotFoundError",
 ]

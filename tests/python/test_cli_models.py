@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ def test_train_writes_a_model_with_a_head_a_platform(model: Path, dataset: Path)
     assert sorted(p.name for p in model.iterdir()) == [
         "CARD.md",
         "config.json",
+        "metrics.csv",
         "metrics.jsonl",
         "model.safetensors",
     ]
@@ -87,6 +89,14 @@ def test_train_as_json(dataset: Path, tmp_path: Path) -> None:
     assert loaded.card["model"]["backbone"] == "lstm"
 
 
+def test_train_shows_how_far_it_is(dataset: Path, tmp_path: Path) -> None:
+    result = run("train", dataset, "--out", tmp_path / "m", "--epochs", 2, "--hidden", 8, "--batch", 18)
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stderr.split())
+    assert text.startswith("72 programs of 4 tasks, 1 held out on alpha, beta training")
+    assert re.search(r"100% [\d,]+ programs/s 0:00:00 epoch 2, loss \d\.\d+, top-1 ", text), text
+
+
 def test_train_faithfully(dataset: Path, tmp_path: Path) -> None:
     succeed(
         "train",
@@ -119,6 +129,7 @@ def test_a_finished_model_is_not_overwritten(model: Path, dataset: Path) -> None
     [
         (["--loss", "hinge"], "expected one of mse, lambdarank, pairwise, found hinge"),
         (["--backbone", "cnn"], "expected one of self-attention, transformer, lstm, found cnn"),
+        (["--precision", "half"], "expected one of auto, float32, bfloat16, found half"),
         (["--hidden", "20"], "expected a multiple of 8, found 20"),
     ],
 )

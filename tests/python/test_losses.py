@@ -134,3 +134,28 @@ def test_lambdarank_cares_most_for_the_top() -> None:
     assert pairwise(top, labels, groups).item() == pytest.approx(
         pairwise(bottom, labels, groups).item(), rel=1e-4
     )
+
+
+@pytest.mark.parametrize("kind", list(Loss))
+@pytest.mark.parametrize("shares", [[[0, 2], [1, 3]], [[0, 1, 2, 3], []]])
+def test_parts_of_a_batch_add_up(kind: Loss, shares: list[list[int]]) -> None:
+    scores, labels, groups = random_lists()
+    scores.requires_grad_()
+    whole = FUNCTIONS[kind](scores, labels, groups)
+    whole.backward()
+    assert scores.grad is not None
+    expected, scores.grad = scores.grad, None
+    rows = [torch.isin(groups, torch.tensor(share)) for share in shares]
+    counts: list[Tensor] = []
+
+    def counted(count: Tensor) -> Tensor:
+        counts.append(count)
+        return count
+
+    for of in rows:
+        FUNCTIONS[kind](scores[of], labels[of], groups[of], counted)
+    total = counts[0] + counts[1]
+    parts = [FUNCTIONS[kind](scores[of], labels[of], groups[of], lambda _: total) for of in rows]
+    torch.testing.assert_close(parts[0] + parts[1], whole)
+    (parts[0] + parts[1]).backward()
+    torch.testing.assert_close(scores.grad, expected)

@@ -17,9 +17,13 @@ from tlp_tvm.dataset.records import MeasuredDataset, load_measured
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.losses import Loss
-from tlp_tvm.training.batches import epoch_of
-from tlp_tvm.training.loop import Trained, TrainSettings, train, validate
+from tlp_tvm.training.batches import PART_PROGRAMS, Lists, batch_of, epoch_of
+from tlp_tvm.training.learner import Learner
+from tlp_tvm.training.loop import Trained, train
+from tlp_tvm.training.peers import ALONE
+from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.state import STATE
+from tlp_tvm.training.validation import validate
 
 SETTINGS = TrainSettings(epochs=6, learning_rate=3e-3, batch_programs=36, average=0.5)
 CPU = torch.device("cpu")
@@ -91,7 +95,7 @@ def test_training_leaves_the_random_state_alone(data: MeasuredDataset, tmp_path:
     assert torch.equal(torch.get_rng_state(), before)
 
 
-@pytest.mark.parametrize("epochs_before", [1, 4])
+@pytest.mark.parametrize("epochs_before", [1, 4, 6])
 def test_a_killed_run_goes_on_to_the_same_numbers(
     data: MeasuredDataset, tmp_path: Path, epochs_before: int
 ) -> None:
@@ -103,6 +107,7 @@ def test_a_killed_run_goes_on_to_the_same_numbers(
 
     with pytest.raises(Killed):
         run(data, tmp_path / "cut", on_epoch=kill)
+    (tmp_path / "cut" / "metrics.csv").unlink()  # as if the kill had come before it was written
     seen: list[int] = []
     again = run(data, tmp_path / "cut", on_epoch=lambda entry: seen.append(entry["epoch"]))
     assert seen == list(range(1, 7))
@@ -111,7 +116,7 @@ def test_a_killed_run_goes_on_to_the_same_numbers(
     lines = (tmp_path / "cut" / "metrics.jsonl").read_text()
     assert lines == (tmp_path / "whole" / "metrics.jsonl").read_text()
     assert [json.loads(line)["epoch"] for line in lines.splitlines()] == seen
-    assert sorted(p.name for p in (tmp_path / "cut").iterdir()) == ["metrics.jsonl", STATE]
+    assert sorted(p.name for p in (tmp_path / "cut").iterdir()) == ["metrics.csv", "metrics.jsonl", STATE]
 
 
 def test_patience_ends_a_run(data: MeasuredDataset, tmp_path: Path) -> None:
@@ -137,15 +142,68 @@ def test_the_state_of_another_run_is_refused(data: MeasuredDataset, tmp_path: Pa
 
 def test_batches_are_whole_lists_and_an_epoch_is_every_program(data: MeasuredDataset) -> None:
     batches = list(epoch_of(data, 36, 256, (0, 0)))
-    assert [len(batch) for batch in batches] == [36, 36, 36]
-    for batch in batches:
-        assert all((data.task_index == task).sum() == 18 for task in data.task_index[batch])
-    assert sorted(np.concatenate(batches)) == list(range(len(data)))
-    assert not np.array_equal(np.concatenate(batches), np.concatenate(list(epoch_of(data, 36, 256, (0, 1)))))
+    assert [[len(each) for each in lists] for lists in batches] == [[18, 18]] * 3
+    for lists in batches:
+        assert all((data.task_index == task).sum() == 18 for each in lists for task in data.task_index[each])
+    order = flat(batches)
+    assert sorted(order) == list(range(len(data)))
+    assert not np.array_equal(order, flat(list(epoch_of(data, 36, 256, (0, 1)))))
 
 
 def test_large_tasks_are_cut_into_lists_of_bounded_size(data: MeasuredDataset) -> None:
-    batches = list(epoch_of(data, 1, 7, (0, 0)))
-    assert [len(batch) for batch in batches] == [6] * 18
-    assert all(len(set(data.task_index[batch])) == 1 for batch in batches)
-    assert sorted(np.concatenate(batches)) == list(range(len(data)))
+    batches = list(epoch_of(data, 12, 7, (0, 0)))
+    assert [[len(each) for each in lists] for lists in batches] == [[6, 6]] * 9
+    assert all(len(set(data.task_index[each])) == 1 for lists in batches for each in lists)
+    assert sorted(flat(batches)) == list(range(len(data)))
+
+
+def test_parts_of_a_task_stay_lists_of_their_own(data: MeasuredDataset) -> None:
+    programs = data.programs_of(2)
+    lists = [programs[:4], programs[4:9]]
+    batch = batch_of(data, lists, CPU, cut=True)
+    assert sorted(batch.groups.tolist()) == [0] * 4 + [1] * 5
+    assert batch.labels.shape == (9, 2)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_parts_are_programs_of_like_length(
+    data: MeasuredDataset, monkeypatch: pytest.MonkeyPatch, cut: bool
+) -> None:
+    monkeypatch.setitem(PART_PROGRAMS, "cpu", 10)
+    programs = np.random.default_rng(0).permutation(len(data))[:33]
+    lists = [programs[:20], programs[20:]]
+    batch = batch_of(data, lists, CPU, cut=cut)
+    lengths = np.sort(data.counts[programs])
+    assert [len(part) for part in batch.parts] == [9, 8, 8, 8]
+    longest = [each.max() if cut else LAYOUT.length for each in np.array_split(lengths, 4)]
+    assert [part.shape[1] for part in batch.parts] == longest
+    order = np.argsort(data.counts[programs], kind="stable")
+    rows = [row for part in batch.parts for row in np.asarray(part)]
+    for x, program, label, group in zip(rows, programs[order], batch.labels, batch.groups, strict=True):
+        np.testing.assert_array_equal(x, data.features(np.array([program]))[0, : len(x)])
+        np.testing.assert_array_equal(label, data.labels[program])
+        assert program in lists[int(group)]
+    empty = batch_of(data, [], CPU, cut=cut)
+    assert (len(empty), empty.parts, empty.labels.shape) == (0, [], (0, 2))
+
+
+@pytest.mark.parametrize("faithful", [False, True])
+def test_parts_do_not_change_the_scores(
+    data: MeasuredDataset, monkeypatch: pytest.MonkeyPatch, faithful: bool
+) -> None:
+    monkeypatch.setitem(PART_PROGRAMS, "cpu", 10)
+    model = tiny_settings(faithful=faithful)
+    learner = Learner(model, SETTINGS, CPU, ALONE)
+    programs = data.programs_of(1)
+    batch = batch_of(data, [programs], CPU, cut=learner.cuts_padding)
+    assert len({part.shape for part in batch.parts}) == (1 if faithful else 2)
+    order = np.argsort(data.counts[programs], kind="stable")
+    expected = learner.network.of_members(torch.from_numpy(data.features(programs[order])))
+    torch.testing.assert_close(learner._scores(batch), expected)
+    metrics = validate(learner.average, model, data, CPU)
+    monkeypatch.setitem(PART_PROGRAMS, "cpu", len(data))
+    assert validate(learner.average, model, data, CPU) == pytest.approx(metrics, abs=1e-3)
+
+
+def flat(batches: list[Lists]) -> Any:
+    return np.concatenate([each for lists in batches for each in lists])

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, one_sentence_errors, print_json, progress_console
+from tlp_tvm.cli.common import (
+    JsonOption,
+    console,
+    layout_named,
+    one_of,
+    one_sentence_errors,
+    print_json,
+    progress_console,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from tlp_tvm.bench.extract import ExtractResult
     from tlp_tvm.bench.score import ScoreResult
+    from tlp_tvm.bench.train import TrainResult
 
 app = typer.Typer(help="Throughput beside the alternatives, in one run.", no_args_is_help=True)
 
@@ -102,6 +112,75 @@ def score(
         return
     console.print(_score_table(results))
     console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
+
+
+@app.command()
+@one_sentence_errors
+def train(
+    dataset: Annotated[Path, typer.Argument(help="A built dataset, which is streamed, or a dataset folder.")],
+    model: Annotated[
+        str, typer.Option(help="recipe, paper, or a shipped name or checkpoint, whose shape is trained anew.")
+    ] = "recipe",
+    layout: Annotated[
+        str | None, typer.Option(help="A layout's name or JSON file; the model's, or ansor, without it.")
+    ] = None,
+    platform: Annotated[
+        list[str] | None, typer.Option(help="Only this platform; repeat for more. All without it.")
+    ] = None,
+    programs: Annotated[int, typer.Option(min=1, help="About how many a round.")] = 8192,
+    batch: Annotated[int, typer.Option(min=1, help="About how many programs a batch.")] = 256,
+    precision: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
+    rounds: Annotated[int, typer.Option(min=1, help="Turns; the best counts.")] = 3,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    json: JsonOption = False,
+) -> None:
+    """Records trained on per second, embedding included, and what an epoch of TenSet would take.
+
+    Example: tlp-tvm bench train runs/dataset --model paper --layout paper-cpu
+    """
+    from tlp_tvm.bench.timing import machine
+    from tlp_tvm.bench.train import bench_train
+    from tlp_tvm.training.settings import Precision, TrainSettings
+
+    chosen = Precision(one_of("--precision", precision, [each.value for each in Precision]))
+    with progress_console.status("starting") as status:
+        result = bench_train(
+            dataset,
+            model=model,
+            layout=layout_named(layout) if layout else None,
+            platforms=platform,
+            programs=programs,
+            settings=TrainSettings(batch_programs=batch, precision=chosen),
+            device=device,
+            rounds=rounds,
+            progress=status.update,
+        )
+    conditions = machine()
+    if json:
+        print_json({"machine": conditions, "train": result.to_dict()})
+        return
+    console.print(_train_table(result))
+    console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
+
+
+def _train_table(result: TrainResult) -> Table:
+    from rich.table import Table
+
+    way = "streamed" if result.streamed else "in memory"
+    table = Table(
+        title=f"{result.model}, {result.parameters:,} parameters, layout {result.layout}, {result.platforms} "
+        f"platforms: {result.device}, {result.precision}",
+        caption=f"{result.programs:,} programs of {result.records_a_program:.2f} records {way}, batches of "
+        f"{result.batch_programs}; peak {result.peak_mib:,} MiB",
+    )
+    epochs = [f"an epoch of {name} records" for name in result.epochs]
+    for column in ("what", "records/s", *epochs):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    seconds = (f"{value:,.0f} s" for value in result.epochs.values())
+    table.add_row("training, embedding included", f"{result.training:,.0f}", *seconds)
+    table.add_row("only reading and embedding", f"{result.batches:,.0f}")
+    table.add_row("only the network", f"{result.network:,.0f}")
+    return table
 
 
 def _score_table(results: list[ScoreResult]) -> Table:

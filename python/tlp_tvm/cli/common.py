@@ -13,6 +13,8 @@ from rich.console import Console
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from tlp_tvm.layout import FeatureLayout
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -44,6 +46,28 @@ def one_sentence_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(1) from error
 
     return wrapped
+
+
+def layout_named(name: str) -> FeatureLayout:
+    """A preset, or a layout's JSON file.
+
+    Raises:
+        LayoutError: there is none.
+    """
+    from tlp_tvm.layout import FeatureLayout
+
+    return FeatureLayout.load(name) if name.endswith(".json") else FeatureLayout.preset(name)
+
+
+def one_of(option: str, value: str, known: list[str]) -> str:
+    """`value`, if it is known.
+
+    Raises:
+        BadParameter: it is not.
+    """
+    if value not in known:
+        raise typer.BadParameter(f"expected one of {', '.join(known)}, found {value}", param_hint=option)
+    return value
 
 
 def measuring_progress(stream: TextIO) -> Progress:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, print_json, progress_console
+from tlp_tvm.cli.common import JsonOption, console, layout_named, one_of, print_json
 
 if TYPE_CHECKING:
+    from tlp_tvm.model.config import ModelConfig
     from tlp_tvm.training.run import Recipe
 
 LOSSES = "mse, lambdarank or pairwise"
+PRECISIONS = "auto, float32 or bfloat16; auto is bfloat16 on a GPU that has it."
 BACKBONES = "self-attention, transformer or lstm"
 
 
@@ -45,83 +47,97 @@ def train(
         bool, typer.Option("--faithful", help="The published network, its weaknesses included.")
     ] = False,
     hold_out: Annotated[
-        int,
-        typer.Option(min=0, help="Hold out one task in so many to choose the epoch by; 0 holds out none."),
-    ] = 5,
+        int | None,
+        typer.Option(
+            min=0,
+            help="Hold out one task in so many to choose the epoch by; 0 holds out none. Without it, the "
+            "dataset's validation split, or one in 5 where there is none.",
+        ),
+    ] = None,
     cross_validate: Annotated[
         int, typer.Option(min=0, help="Folds of a cross-validation for the model's card; 0 leaves it out.")
     ] = 0,
     patience: Annotated[
         int, typer.Option(min=0, help="Stop after so many epochs without a better one; 0 goes on.")
     ] = 0,
+    batch: Annotated[
+        int, typer.Option(min=1, help="About how many programs a batch, of all processes together.")
+    ] = 256,
+    precision: Annotated[str, typer.Option(help=PRECISIONS)] = "auto",
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Leave the programs of a built dataset on the disk; large ones are without it.",
+        ),
+    ] = None,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write the metrics for TensorBoard too.")
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Train a model on the `train` split of a dataset, with a head for every platform.
 
-    A run that was cut short goes on where it stopped when the same command is given again.
+    A run that was cut short goes on where it stopped when the same command is given again. Several processes
+    train together when torchrun starts them: torchrun --nproc-per-node 2 --no-python tlp-tvm train ...
 
     Example: tlp-tvm train datasets/epyc --out runs/epyc
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from tlp_tvm.dataset.records import MeasuredDataset
+    from tlp_tvm.cli.training_progress import TrainingProgress
     from tlp_tvm.model.losses import Loss
     from tlp_tvm.model.tlp import Backbone
-    from tlp_tvm.training.loop import TrainSettings
-    from tlp_tvm.training.recipe import RECIPE_MODEL
+    from tlp_tvm.training.peers import writes_here
+    from tlp_tvm.training.recipe import MODELS
     from tlp_tvm.training.run import Recipe, train_model
+    from tlp_tvm.training.settings import Precision, TrainSettings
 
     given = {"hidden": hidden, "members": members, "dropout": dropout}
     recipe = Recipe(
-        layout=_layout(layout),
+        layout=layout_named(layout),
         model={
-            "backbone": Backbone(_one_of("--backbone", backbone, [b.value for b in Backbone])),
+            "backbone": Backbone(one_of("--backbone", backbone, [b.value for b in Backbone])),
             "layers": layers,
-            "faithful": faithful,
-            **({} if faithful else RECIPE_MODEL),
+            **MODELS["paper" if faithful else "recipe"],
             **{name: value for name, value in given.items() if value is not None},
         },
         training=TrainSettings(
-            loss=Loss(_one_of("--loss", loss, [name.value for name in Loss])),
+            loss=Loss(one_of("--loss", loss, [name.value for name in Loss])),
             epochs=epochs,
+            batch_programs=batch,
             patience=patience,
             seed=seed,
+            precision=Precision(one_of("--precision", precision, [each.value for each in Precision])),
         ),
         platforms=tuple(platform) if platform else None,
         hold_out=hold_out,
+        stream=stream,
         folds=cross_validate,
     )
     if hidden is not None and hidden % 8:
         raise typer.BadParameter(f"expected a multiple of 8, found {hidden}", param_hint="--hidden")
     source = dataset[0] if len(dataset) == 1 else dataset
-    columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    progress = Progress(*columns, TextColumn("{task.description}"), console=progress_console)
-    bar = progress.add_task("", total=epochs)
-
-    def announce(data: MeasuredDataset, validation: MeasuredDataset | None) -> None:
-        held_out = f", {len(validation.tasks)} held out" if validation else ""
-        names = ", ".join(p.name for p in data.platforms)
-        progress_console.print(f"{len(data)} programs of {len(data.tasks)} tasks{held_out} on {names}")
-        progress.start()
-
-    def advance(entry: dict[str, Any]) -> None:
-        text = f"loss {entry['loss']:.3f}"
-        if "validation" in entry:
-            text += f", top-1 {entry['validation']['top1']:.3f}, top-5 {entry['validation']['top5']:.3f}"
-        progress.update(bar, completed=entry["epoch"], description=text)
-
-    def judge(done: int, total: int) -> None:
-        progress.update(bar, completed=done, total=total, description="trainings of the cross-validation")
-
+    progress = TrainingProgress(silent=not writes_here())
     try:
         config = train_model(
-            source, out, recipe, device=device, on_data=announce, on_epoch=advance, on_fold=judge
+            source,
+            out,
+            recipe,
+            device=device,
+            tensorboard=tensorboard,
+            on_data=progress.data,
+            on_epoch=progress.epoch,
+            on_batch=progress.batch,
+            on_fold=progress.fold,
         )
     finally:
         progress.stop()
+    if not writes_here():
+        return
     if as_json:
-        print_json({"model": str(out), "recipe": _described(recipe), "metrics": config.card["metrics"]})
+        print_json(
+            {"model": str(out), "recipe": _described(recipe, config), "metrics": config.card["metrics"]}
+        )
         return
     from tlp_tvm.cli.evaluate import table_of
 
@@ -131,17 +147,6 @@ def train(
     console.print(f"model and card: {out}")
 
 
-def _layout(name: str) -> Any:
-    from tlp_tvm.layout import FeatureLayout
-
-    return FeatureLayout.load(name) if name.endswith(".json") else FeatureLayout.preset(name)
-
-
-def _one_of(option: str, value: str, known: list[str]) -> str:
-    if value not in known:
-        raise typer.BadParameter(f"expected one of {', '.join(known)}, found {value}", param_hint=option)
-    return value
-
-
-def _described(recipe: Recipe) -> dict[str, Any]:
-    return {"layout": recipe.layout.name, **recipe.training.to_dict(), "hold_out": recipe.hold_out}
+def _described(recipe: Recipe, config: ModelConfig) -> dict[str, Any]:
+    hold_out = config.card["training"]["hold_out"]
+    return {"layout": recipe.layout.name, **recipe.training.to_dict(), "hold_out": hold_out}

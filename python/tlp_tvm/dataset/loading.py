@@ -1,4 +1,4 @@
-"""A built dataset -> measured programs in memory, the same as from the records it was built of."""
+"""A built dataset -> measured programs, the same as from the records it was built of."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from tlp_tvm.dataset.built import BuiltDataset, open_built
 from tlp_tvm.dataset.records import MeasuredDataset, MeasuredTask, Platform, mean_latencies
 from tlp_tvm.dataset.shards import ProgramBatch
+from tlp_tvm.dataset.streaming import Blocks, StreamedDataset
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.features import FeatureLayout
+
+STREAM_FROM = 200_000
+"""Programs from which on a dataset is streamed unless told otherwise; in memory they take 1 to 3 GB."""
 
 
 def load_built(
@@ -20,6 +24,7 @@ def load_built(
     layout: FeatureLayout,
     *,
     platforms: Sequence[str] | None = None,
+    stream: bool | None = False,
     threads: int = 0,
 ) -> MeasuredDataset:
     """Read a built dataset. Tasks and programs keep the dataset's order, whatever the platforms.
@@ -28,37 +33,45 @@ def load_built(
         path: its folder.
         layout: how programs are embedded.
         platforms: which to take, in this order; all when None. Programs of other platforms only are left out.
+        stream: leave the programs on the disk and embed them when asked; None does so for large datasets.
         threads: native threads; 0 for every core.
 
     Raises:
         DatasetError: it is missing or damaged, or lacks a platform.
     """
     built = open_built(path)
+    stream = len(built) >= STREAM_FROM if stream is None else stream
     column = _columns(built, platforms)
-    primitives: list[NDArray[np.float32]] = []
+    sizes: list[list[int]] = []
+    places: list[NDArray[np.int64]] = []
+    primitives = [np.empty((0, layout.width), np.float32)]
     counts: list[NDArray[np.int32]] = []
-    tasks: list[NDArray[np.int32]] = []
+    tasks: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
     latencies: list[NDArray[np.float64]] = []
-    for batch in built.batches():
-        chosen, measured = _of_platforms(batch, column)
-        length = np.zeros(len(batch), np.int32)
-        features = np.empty((0, layout.length, layout.width), np.float32)
-        if len(chosen):
-            records = batch.records(threads=threads)
-            features = records.encode(layout, threads=threads)
-            length = np.minimum(records.lengths, layout.length).astype(np.int32)
-            primitives.append(features[chosen][np.arange(layout.length) < length[chosen, None]])
-        counts.append(length[chosen])
-        tasks.append(batch.tasks[chosen])
-        latencies.append(measured[chosen])
-    task_index = np.concatenate([np.empty(0, np.int32), *tasks])
+    begin = 0
+    for shard in range(len(built.manifest.shards)):
+        sizes.append([])
+        for batch in built.shard(shard):
+            chosen, measured = _of_platforms(batch, column)
+            if len(chosen):
+                records = batch.records(threads=threads)
+                length = np.minimum(records.lengths, layout.length).astype(np.int32)[chosen]
+                counts.append(length)
+                if not stream:
+                    features = records.encode(layout, threads=threads)[chosen]
+                    primitives.append(features[np.arange(layout.length) < length[:, None]])
+            places.append(begin + chosen)
+            tasks.append(batch.tasks[chosen])
+            latencies.append(measured[chosen])
+            sizes[-1].append(len(batch))
+            begin += len(batch)
+    task_index = np.concatenate(tasks)
     if not len(task_index):
         raise DatasetError(f"{built.path}: expected programs, found none")
     order = np.argsort(task_index, kind="stable")
     joined = np.concatenate(counts)
-    starts = np.cumsum(joined, dtype=np.int64) - joined
     entries = built.manifest.platforms
-    return MeasuredDataset(
+    dataset = MeasuredDataset(
         layout=layout,
         platforms=tuple(
             Platform(entries[i].name, entries[i].target) for i in np.argsort(column) if column[i] >= 0
@@ -67,10 +80,14 @@ def load_built(
         task_index=task_index[order],
         latencies=np.concatenate(latencies)[order],
         primitives=np.concatenate(primitives),
-        starts=starts[order],
+        starts=(np.cumsum(joined, dtype=np.int64) - joined)[order],
         counts=joined[order],
         digest=built.digest,
     )
+    if not stream:
+        return dataset
+    fields = vars(dataset) | {"starts": np.concatenate(places)[order]}
+    return StreamedDataset(**fields, blocks=Blocks(built, sizes), threads=threads)
 
 
 def _columns(built: BuiltDataset, names: Sequence[str] | None) -> NDArray[np.int64]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,8 @@ class MeasuredDataset:
     """(N,) rows of each program, at most L."""
     digest: str
     """Names the files that this was read from (see `DatasetSource`), or the built dataset."""
+    is_streamed: ClassVar[bool] = False
+    """Whether the embeddings are made when asked for, and not held."""
 
     def __len__(self) -> int:
         return len(self.task_index)
@@ -85,6 +88,14 @@ class MeasuredDataset:
     def splits(self) -> tuple[str, ...]:
         """The splits that have tasks, sorted."""
         return tuple(sorted({task.split for task in self.tasks}))
+
+    def neighbourhoods(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+        """Groups of tasks that are quick to read together, every task once; in memory all are one group.
+
+        Args:
+            rng: draws the groups.
+        """
+        yield np.arange(len(self.tasks))
 
     def programs_of(self, task: int) -> NDArray[np.int64]:
         """Indices of a task's programs."""
@@ -125,6 +136,7 @@ def load_measured(
     layout: FeatureLayout,
     *,
     platforms: Sequence[str] | None = None,
+    stream: bool | None = False,
     threads: int = 0,
 ) -> MeasuredDataset:
     """Read measured programs.
@@ -134,6 +146,8 @@ def load_measured(
         layout: how programs are embedded.
         platforms: the platforms of a dataset folder to take, in this order (all when None). Plain logs have
             a platform a target, called like the target; one name here renames the only one.
+        stream: leave the programs of a built dataset on the disk and embed them when asked; None does so
+            for large ones. Nothing else can be streamed.
         threads: native threads; 0 for every core.
 
     Raises:
@@ -143,7 +157,13 @@ def load_measured(
     if isinstance(source, (str, os.PathLike)) and is_built(source):
         from tlp_tvm.dataset.loading import load_built  # pyarrow takes a while to import
 
-        return load_built(source, layout, platforms=platforms, threads=threads)
+        return load_built(source, layout, platforms=platforms, stream=stream, threads=threads)
+    if stream:
+        name = str(source) if isinstance(source, (str, os.PathLike)) else ", ".join(map(str, source))
+        raise DatasetError(
+            f"{name}: expected a built dataset to stream from, found records; build one of them with "
+            "`tlp-tvm dataset build`"
+        )
     found = find_source(source, platforms)
     reader = _Reader(layout, found)
     for group in found.groups:

@@ -99,26 +99,36 @@ class ProgramBatch:
         Raises:
             RecordError: the steps of a program are damaged.
         """
-        before, after = (pa.scalar(text, pa.large_string()) for text in _RECORD)
-        text = pc.binary_join_element_wise(before, self.steps, after, pa.scalar("", pa.large_string()))
-        # An empty array has no buffer; a sliced one would start elsewhere, but a joined one is new.
-        block = _core.read_block(text.buffers()[2] or b"", "<dataset>", 1, False, threads)
-        nothing = np.zeros(len(self))
-        return RecordBatch(
-            tasks=[],
-            task_ids=np.zeros(len(self), np.int32),
-            latencies=nothing,
-            errors=np.zeros(len(self), np.int32),
-            timestamps=np.zeros(len(self), np.int64),
-            elapsed=nothing,
-            lengths=block.lengths(),
-            cost_values=nothing,
-            cost_offsets=np.arange(len(self) + 1, dtype=np.int64),
-            files=["<dataset>"],
-            file_ids=np.zeros(len(self), np.int32),
-            line_numbers=np.arange(1, len(self) + 1, dtype=np.int64),
-            blocks=[block],
-        )
+        return records_of(self.steps, threads=threads)
+
+
+def records_of(steps: pa.LargeStringArray, *, threads: int = 0) -> RecordBatch:
+    """Programs of shards, read natively: one record each, without task and result.
+
+    Raises:
+        RecordError: the steps of a program are damaged.
+    """
+    before, after = (pa.scalar(text, pa.large_string()) for text in _RECORD)
+    text = pc.binary_join_element_wise(before, steps, after, pa.scalar("", pa.large_string()))
+    # An empty array has no buffer; a sliced one would start elsewhere, but a joined one is new.
+    block = _core.read_block(text.buffers()[2] or b"", "<dataset>", 1, False, threads)
+    count = len(steps)
+    nothing = np.zeros(count)
+    return RecordBatch(
+        tasks=[],
+        task_ids=np.zeros(count, np.int32),
+        latencies=nothing,
+        errors=np.zeros(count, np.int32),
+        timestamps=np.zeros(count, np.int64),
+        elapsed=nothing,
+        lengths=block.lengths(),
+        cost_values=nothing,
+        cost_offsets=np.arange(count + 1, dtype=np.int64),
+        files=["<dataset>"],
+        file_ids=np.zeros(count, np.int32),
+        line_numbers=np.arange(1, count + 1, dtype=np.int64),
+        blocks=[block],
+    )
 
 
 def write_shard(path: Path, table: pa.Table) -> None:
@@ -161,13 +171,28 @@ class ShardReader:
         Raises:
             DatasetError: it is damaged.
         """
-        for i in range(self._file.num_record_batches):
-            try:
-                batch = self._file.get_batch(i)
-                batch.validate(full=True)
-            except _DAMAGE as error:
-                raise _damaged(self.path, error) from error
-            yield _program_batch(batch)
+        for i in range(len(self)):
+            yield _program_batch(self._batch(i))
+
+    def __len__(self) -> int:
+        """How many batches it has."""
+        return int(self._file.num_record_batches)
+
+    def steps(self, i: int) -> pa.LargeStringArray:
+        """The steps of the programs of one batch.
+
+        Raises:
+            DatasetError: it is damaged.
+        """
+        return self._batch(i).column("steps")
+
+    def _batch(self, i: int) -> pa.RecordBatch:
+        try:
+            batch = self._file.get_batch(i)
+            batch.validate(full=True)
+        except _DAMAGE as error:
+            raise _damaged(self.path, error) from error
+        return batch
 
 
 def _program_batch(batch: pa.RecordBatch) -> ProgramBatch:

@@ -3,12 +3,17 @@
 A label compares programs of one task on one platform and means nothing across tasks, so the ranking losses
 see one list for each of those. Every loss is a mean: of the pairs of a list, of the lists of a head, of the
 heads. None grows with the length of a list or with the number of labels that a platform has.
+
+Several processes may share a batch, each with some of its lists: given `over_all`, which sums a tensor over
+the processes, a loss is this process's part of the loss of the whole batch. The parts add up, and so do their
+gradients.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +21,13 @@ from torch import Tensor
 
 GAIN_SCALE = 4.0
 """Relevance of a label y is 2^(GAIN_SCALE y): the best program counts about 8 times the one half as fast."""
+
+
+OverAll = Callable[[Tensor], Tensor]
+
+
+def _alone(counts: Tensor) -> Tensor:
+    return counts
 
 
 class Loss(str, Enum):
@@ -42,7 +54,7 @@ def lists_of(scores: Tensor, labels: Tensor, groups: Tensor) -> tuple[Tensor, Te
     group = torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
     first = torch.cumsum(counts, 0) - counts
     place = torch.arange(len(group), device=counts.device) - first[group]
-    shape = (scores.shape[1], len(counts), int(counts.max()))
+    shape = (scores.shape[1], len(counts), int(counts.max()) if len(counts) else 0)
     wide_scores = scores.new_zeros(shape)
     wide_labels = labels.new_full(shape, float("nan"))
     wide_scores[:, group, place] = scores[order].T
@@ -50,15 +62,20 @@ def lists_of(scores: Tensor, labels: Tensor, groups: Tensor) -> tuple[Tensor, Te
     return wide_scores, wide_labels
 
 
-def mse(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:  # noqa: ARG001 (one signature for all)
+def mse(
+    scores: Tensor,
+    labels: Tensor,
+    groups: Tensor,  # noqa: ARG001 (one signature for all)
+    over_all: OverAll = _alone,
+) -> Tensor:
     """Mean squared error of each head over its labelled programs, averaged over heads."""
     known = ~torch.isnan(labels)
     squares = (scores - labels.nan_to_num()).square() * known
-    count = known.sum(0)
+    count = over_all(known.sum(0))
     return _mean_over_heads(squares.sum(0) / count.clamp(min=1), count > 0)
 
 
-def lambdarank(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
+def lambdarank(scores: Tensor, labels: Tensor, groups: Tensor, over_all: OverAll = _alone) -> Tensor:
     """LambdaRank within tasks: each pair weighs what swapping the two would change in NDCG.
 
     Burges, "From RankNet to LambdaRank to LambdaMART", MSR-TR-2010-82. The weights of a list are normalised
@@ -72,13 +89,13 @@ def lambdarank(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
         discount = 1.0 / torch.log2(rank + 2.0)
         gain = torch.exp2(GAIN_SCALE * y)
         weights = (_differences(gain) * _differences(discount)).abs()
-    return _mean_over_pairs(s, y, weights)
+    return _mean_over_pairs(s, y, weights, over_all)
 
 
-def pairwise(scores: Tensor, labels: Tensor, groups: Tensor) -> Tensor:
+def pairwise(scores: Tensor, labels: Tensor, groups: Tensor, over_all: OverAll = _alone) -> Tensor:
     """RankNet within tasks: each pair weighs the difference of its labels."""
     s, y = lists_of(scores, labels, groups)  # (P, G, n)
-    return _mean_over_pairs(s, y, _differences(y))
+    return _mean_over_pairs(s, y, _differences(y), over_all)
 
 
 def _differences(values: Tensor) -> Tensor:
@@ -86,14 +103,14 @@ def _differences(values: Tensor) -> Tensor:
     return values.unsqueeze(-1) - values.unsqueeze(-2)
 
 
-def _mean_over_pairs(s: Tensor, y: Tensor, weights: Tensor) -> Tensor:
+def _mean_over_pairs(s: Tensor, y: Tensor, weights: Tensor, over_all: OverAll) -> Tensor:
     """Weighted mean of log(1 + exp(s_j - s_i)) over pairs with y_i > y_j; then of lists; then of heads."""
     better = _differences(y) > 0  # false where a label is missing
     weights = torch.where(better, weights, torch.zeros_like(weights))
     total = weights.sum((-1, -2))  # (P, G)
     losses = (weights * F.softplus(-_differences(s))).sum((-1, -2)) / total.clamp(min=1e-12)
     has_pairs = total > 0
-    lists = has_pairs.sum(1)
+    lists = over_all(has_pairs.sum(1))
     heads = (losses * has_pairs).sum(1) / lists.clamp(min=1)
     return _mean_over_heads(heads, lists > 0)
 
@@ -103,7 +120,13 @@ def _mean_over_heads(losses: Tensor, counted: Tensor) -> Tensor:
     return (losses * counted).sum() / counted.sum().clamp(min=1)
 
 
-LossFunction = Callable[[Tensor, Tensor, Tensor], Tensor]
+class LossFunction(Protocol):
+    """(scores (N, P), labels (N, P), groups (N,)) -> a scalar."""
+
+    def __call__(  # noqa: D102 (the class says it)
+        self, scores: Tensor, labels: Tensor, groups: Tensor, over_all: OverAll = ...
+    ) -> Tensor: ...
+
 
 FUNCTIONS: dict[Loss, LossFunction] = {Loss.MSE: mse, Loss.LAMBDARANK: lambdarank, Loss.PAIRWISE: pairwise}
-"""(scores (N, P), labels (N, P), groups (N,)) -> a scalar, for each `Loss`."""
+"""The function of each `Loss`."""

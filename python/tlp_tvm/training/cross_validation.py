@@ -16,7 +16,10 @@ from tlp_tvm.evaluation.report import ranked_tasks
 from tlp_tvm.evaluation.topk import random_mean_top_k
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLPSettings
-from tlp_tvm.training.loop import TrainSettings, train, validate
+from tlp_tvm.training.loop import train
+from tlp_tvm.training.peers import ALONE, Peers
+from tlp_tvm.training.settings import TrainSettings
+from tlp_tvm.training.validation import validate
 
 FoldCallback = Callable[[int, int], None]
 
@@ -63,6 +66,7 @@ def cross_validate(
     folds: int = 5,
     seeds: Sequence[int] = (0, 1, 2),
     device: str = "auto",
+    peers: Peers = ALONE,
     on_fold: FoldCallback = lambda done, total: None,
 ) -> CrossValidation:
     """Train on all folds but one and rank that one, for every fold and seed.
@@ -76,6 +80,7 @@ def cross_validate(
         folds: how many.
         seeds: of the weights and the order.
         device: "auto", or torch's name.
+        peers: the processes that train together.
         on_fold: called with how many trainings are done, and of how many.
     """
     settings = TLPSettings.of_layout(data.layout, len(data.platforms), **model)
@@ -88,10 +93,9 @@ def cross_validate(
         for fold in range(folds):
             train_data, held_out = fold_of(data, fold, folds, SPLIT_SEED)
             with tempfile.TemporaryDirectory() as folder:
-                trained = train(
-                    train_data, None, settings, replace(training, seed=seed), Path(folder), device=device
-                )
-            metrics = validate(trained.weights, settings, held_out, place)
+                of_seed = replace(training, seed=seed)
+                trained = train(train_data, None, settings, of_seed, Path(folder), device=device, peers=peers)
+            metrics = validate(trained.weights, settings, held_out, place, peers)
             done += 1
             on_fold(done, folds * len(seeds))
             found += [metrics] * len(held_out.tasks)  # folds count by their tasks

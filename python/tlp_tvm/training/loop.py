@@ -1,56 +1,31 @@
-"""The training loop: Adam over batches of whole tasks, an average of the weights, the best epoch."""
+"""The training loop: epochs of batches of whole lists, the best epoch, and a state to go on from."""
 
 from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tlp_tvm.dataset.records import MeasuredDataset
-from tlp_tvm.evaluation.ranking import spearman
-from tlp_tvm.evaluation.report import ranked_tasks
-from tlp_tvm.evaluation.topk import mean_top_k
-from tlp_tvm.files import write_whole
-from tlp_tvm.model.losses import FUNCTIONS, Loss
-from tlp_tvm.model.scoring import BATCH, pick_device
-from tlp_tvm.model.tlp import TLP, TLPSettings
-from tlp_tvm.training.batches import epoch_of, tensors_of
+from tlp_tvm.model.scoring import pick_device
+from tlp_tvm.model.tlp import TLPSettings
+from tlp_tvm.training.batches import batch_of, epoch_of, made_ahead
+from tlp_tvm.training.learner import Learner, copy_of
+from tlp_tvm.training.metrics import write_metrics
+from tlp_tvm.training.peers import ALONE, Peers
+from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.state import TrainState, adam_tensors, restore_adam
+from tlp_tvm.training.validation import validate
 
-METRICS = "metrics.jsonl"
-
-
-@dataclass(frozen=True)
-class TrainSettings:
-    """How a model is trained; its shape is in `TLPSettings`."""
-
-    loss: Loss = Loss.PAIRWISE
-    epochs: int = 40
-    learning_rate: float = 7e-4
-    """At the start; it falls to zero along a cosine."""
-    weight_decay: float = 1e-6
-    gradient_clip: float = 0.5
-    """Largest norm of the gradient."""
-    batch_programs: int = 256
-    """About how many programs a batch; batches are made of whole lists."""
-    list_programs: int = 256
-    """Larger tasks are cut into random lists of at most this."""
-    average: float = 0.95
-    """Share of the past in the moving average of the weights, a step; 0 keeps the last weights only."""
-    patience: int = 0
-    """Epochs without a better validation before training stops; 0 never stops it."""
-    seed: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """A dictionary that JSON can hold."""
-        return {**asdict(self), "loss": self.loss.value}
+SAVE_SECONDS = 60.0
+"""A kill costs about as much of an epoch."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +33,16 @@ class Trained:
     """The outcome of a run."""
 
     weights: dict[str, Tensor]
-    """Of the best epoch by validation; of the last where nothing was held out."""
+    """Of the best epoch by validation; of the last where nothing was held out. On the CPU."""
     best_epoch: int
     history: list[dict[str, Any]]
 
 
 EpochCallback = Callable[[dict[str, Any]], None]
+"""Gets the entry of a finished epoch."""
+
+BatchCallback = Callable[[int, int], None]
+"""Gets how many programs were trained on, counting each once an epoch, and of how many."""
 
 
 def train(
@@ -74,7 +53,9 @@ def train(
     folder: Path,
     *,
     device: str = "auto",
+    peers: Peers = ALONE,
     on_epoch: EpochCallback = lambda entry: None,
+    on_batch: BatchCallback = lambda done, total: None,
 ) -> Trained:
     """Train a model, or go on with a run that was cut short in the same folder: to the same numbers.
 
@@ -83,101 +64,87 @@ def train(
         validation: tasks held out to choose the epoch by; None keeps the last epoch.
         model_settings: the network; one head a platform of the dataset.
         settings: how it is trained.
-        folder: gets metrics.jsonl, a line an epoch, and the state that a killed run goes on from.
+        folder: gets metrics.jsonl and metrics.csv, a line an epoch, and the state that a killed run goes on
+            from, written every epoch and every minute.
         device: "auto", or torch's name.
+        peers: the processes that train together; all of them call this, and get the same.
         on_epoch: called with every finished epoch's entry, those of an earlier run first.
+        on_batch: called before the first batch and after each.
 
     Raises:
         ModelFileError: the folder holds the state of another run.
     """
     place = pick_device(device)
     fingerprint = _fingerprint(dataset, validation, model_settings, settings)
-    with torch.random.fork_rng():
-        torch.manual_seed(settings.seed)
-        network = TLP(model_settings).to(place)
-    optimizer = torch.optim.Adam(
-        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-    )
+    learner = Learner(model_settings, settings, place, peers)
     state = TrainState.load(folder, fingerprint)
+    peers.wait()  # nobody writes before all have read
     if state is None:
-        state = TrainState(network.state_dict(), _copy(network.state_dict()), _copy(network.state_dict()))
+        state = TrainState(learner.network.state_dict(), learner.average, copy_of(learner.average))
     else:
-        network.load_state_dict(state.network)
-        restore_adam(optimizer, state.optimizer)
-        state.network = network.state_dict()
-        state.average = {name: tensor.to(place) for name, tensor in state.average.items()}
+        learner.network.load_state_dict(state.network)
+        restore_adam(learner.optimizer, state.optimizer)
+        learner.average = {name: tensor.to(place) for name, tensor in state.average.items()}
+        state.network, state.average = learner.network.state_dict(), learner.average
+        if peers.writes:
+            write_metrics(folder, state.history, state.timings)  # a kill may have come before the last line
+
+    def save() -> None:
+        if peers.writes:
+            state.optimizer = adam_tensors(learner.optimizer)
+            state.save(folder, fingerprint)
+
     for past in state.history:
         on_epoch(past)
     while len(state.history) < settings.epochs and not _out_of_patience(state, settings):
-        epoch = len(state.history)
-        entry: dict[str, Any] = {"epoch": epoch + 1}
-        entry["loss"] = _train_epoch(network, optimizer, state.average, dataset, settings, epoch, place)
+        entry: dict[str, Any] = {"epoch": len(state.history) + 1}
+        entry["loss"] = _train_epoch(learner, dataset, state, save, on_batch)
         if validation is not None:
-            entry["validation"] = validate(state.average, model_settings, validation, place)
+            entry["validation"] = validate(state.average, model_settings, validation, place, peers)
         state.history.append(entry)
         if validation is None or entry["validation"]["score"] > _best_score(state):
-            state.best, state.best_epoch = _copy(state.average), epoch + 1
-        state.optimizer = adam_tensors(optimizer)
-        state.save(folder, fingerprint)
-        write_whole(folder / METRICS, "".join(json.dumps(line) + "\n" for line in state.history))
+            state.best, state.best_epoch = copy_of(state.average), entry["epoch"]
+        save()
+        if peers.writes:
+            write_metrics(folder, state.history, state.timings)
         on_epoch(entry)
-    return Trained(state.best, state.best_epoch, state.history)
+    weights = {name: tensor.cpu() for name, tensor in state.best.items()}
+    return Trained(weights, state.best_epoch, state.history)
 
 
 def _train_epoch(
-    network: TLP,
-    optimizer: torch.optim.Optimizer,
-    average: dict[str, Tensor],
+    learner: Learner,
     dataset: MeasuredDataset,
-    settings: TrainSettings,
-    epoch: int,
-    device: torch.device,
+    state: TrainState,
+    save: Callable[[], None],
+    on_batch: BatchCallback,
 ) -> float:
-    """One pass over the programs; returns the mean loss of its batches."""
-    loss_of = FUNCTIONS[settings.loss]
-    batches = list(epoch_of(dataset, settings.batch_programs, settings.list_programs, (settings.seed, epoch)))
-    losses = []
-    network.train()
-    with torch.random.fork_rng():
-        torch.manual_seed(settings.seed * 1_000_003 + epoch)  # dropout
-        for i, programs in enumerate(batches):
-            progress = (epoch + i / len(batches)) / settings.epochs
-            for group in optimizer.param_groups:
-                group["lr"] = settings.learning_rate * 0.5 * (1.0 + math.cos(math.pi * progress))
-            x, labels, tasks = tensors_of(dataset, programs, device)
-            scores = network.of_members(x)
-            loss = torch.stack([loss_of(each, labels, tasks) for each in scores]).sum()
-            optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            for member in network.members:
-                nn.utils.clip_grad_norm_(member.parameters(), settings.gradient_clip)
-            optimizer.step()
-            with torch.no_grad():
-                for name, tensor in network.state_dict().items():
-                    average[name].lerp_(tensor, 1.0 - settings.average)
-            losses.append(loss.item() / len(scores))
-    return float(np.mean(losses))
-
-
-def validate(
-    weights: dict[str, Tensor], settings: TLPSettings, dataset: MeasuredDataset, device: torch.device
-) -> dict[str, float]:
-    """Means over tasks and platforms; tasks without a label on a platform are left out there."""
-    network = TLP.with_weights(settings, weights)
-    scores = np.empty((len(dataset), settings.heads), np.float32)
-    with torch.inference_mode():
-        for begin in range(0, len(dataset), BATCH):
-            part = np.arange(begin, min(begin + BATCH, len(dataset)))
-            scores[part] = network(torch.from_numpy(dataset.features(part)).to(device)).cpu().numpy()
-    tasks = [
-        task
-        for column in range(settings.heads)
-        for task in ranked_tasks(dataset, scores[:, column], column)
-        if task is not None
-    ]
-    top1, top5 = mean_top_k(tasks, 1), mean_top_k(tasks, 5)
-    correlation = float(np.mean([spearman(task.scores, -task.latencies) for task in tasks]))
-    return {"top1": top1, "top5": top5, "spearman": correlation, "score": (top1 + top5) / 2}
+    """What is left of one pass over the programs; returns the mean loss of the pass's batches."""
+    settings, epoch = learner.settings, len(state.history)
+    seed = (settings.seed, epoch)
+    batches = list(epoch_of(dataset, settings.batch_programs, settings.list_programs, seed))
+    left = batches[state.batches :]
+    done = (epoch + 1) * len(dataset) - sum(len(each) for lists in left for each in lists)
+    saved = time.monotonic()
+    begin = saved - state.seconds
+    on_batch(done, settings.epochs * len(dataset))
+    make = partial(batch_of, dataset, device=learner.device, cut=learner.cuts_padding)
+    shares = (learner.peers.share(lists) for lists in left)
+    for lists, batch in zip(left, made_ahead(make, shares), strict=True):
+        progress = (epoch + state.batches / len(batches)) / settings.epochs
+        state.loss = state.loss + learner.step(batch, progress, (epoch, state.batches)).double()
+        state.batches += 1
+        done += sum(map(len, lists))
+        state.seconds = time.monotonic() - begin
+        if time.monotonic() - saved >= SAVE_SECONDS:
+            save()
+            saved = time.monotonic()
+        on_batch(done, settings.epochs * len(dataset))
+    loss = float(state.loss) / len(batches)
+    seconds = time.monotonic() - begin
+    state.timings.append({"seconds": seconds, "programs_per_second": len(dataset) / seconds})
+    state.batches, state.loss, state.seconds = 0, 0.0, 0.0
+    return loss
 
 
 def _best_score(state: TrainState) -> float:
@@ -188,10 +155,6 @@ def _best_score(state: TrainState) -> float:
 
 def _out_of_patience(state: TrainState, settings: TrainSettings) -> bool:
     return 0 < settings.patience <= len(state.history) - state.best_epoch
-
-
-def _copy(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().clone() for name, tensor in weights.items()}
 
 
 def _fingerprint(
@@ -207,7 +170,11 @@ def _fingerprint(
         "layout": dataset.layout.digest,
         "data": dataset.digest,
         "platforms": [platform.name for platform in dataset.platforms],
+        "streamed": dataset.is_streamed,  # the order of a large dataset depends on it
         "tasks": len(dataset.tasks),
         "validation tasks": len(validation.tasks) if validation is not None else 0,
     }
     return json.dumps(parts, sort_keys=True)
+
+
+__all__ = ["BatchCallback", "EpochCallback", "TrainSettings", "Trained", "train", "validate"]

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tlp_tvm.dataset.records import MeasuredDataset, load_measured
 from tlp_tvm.dataset.splits import fold_of
 from tlp_tvm.errors import ModelFileError
@@ -20,12 +22,20 @@ from tlp_tvm.model.config import ModelConfig, describe
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.cross_validation import FoldCallback, cross_validate
-from tlp_tvm.training.loop import EpochCallback, TrainSettings, train
+from tlp_tvm.training.loop import BatchCallback, EpochCallback, train
+from tlp_tvm.training.metrics import board_of, need_tensorboard
+from tlp_tvm.training.peers import joined
+from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.state import STATE
 
 TRAIN_SPLIT = "train"
+VALIDATION_SPLIT = "validation"
 TEST_SPLIT = "test"
+HOLD_OUT = 5
+"""One training task in so many chooses the epoch where the dataset has no validation split."""
 CARD = "CARD.md"
+SCORED_AT_ONCE = 1 << 14
+"""Programs whose embeddings are in memory together."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +48,17 @@ class Recipe:
     training: TrainSettings = field(default_factory=TrainSettings)
     platforms: tuple[str, ...] | None = None
     """Platforms of a dataset folder, a head each; all of them when None."""
-    hold_out: int = 5
-    """One task in so many is held out to choose the epoch by; 0 trains on all tasks to the last epoch."""
+    hold_out: int | None = None
+    """One training task in so many is held out to choose the epoch by; 0 holds out none and keeps the last
+    epoch. None takes the dataset's validation split, or one task in `HOLD_OUT` where there is none."""
+    stream: bool | None = None
+    """Leave the programs of a built dataset on the disk; None does so for large ones."""
     folds: int = 0
     """Folds of a cross-validation over the training tasks, for the card; 0 leaves it out."""
+
+
+DataCallback = Callable[[MeasuredDataset, MeasuredDataset | None], None]
+"""Gets the tasks to train on and those held out."""
 
 
 def train_model(
@@ -50,19 +67,26 @@ def train_model(
     recipe: Recipe,
     *,
     device: str = "auto",
-    on_data: Callable[[MeasuredDataset, MeasuredDataset | None], None] = lambda data, validation: None,
+    tensorboard: bool = False,
+    on_data: DataCallback = lambda data, validation: None,
     on_epoch: EpochCallback = lambda entry: None,
+    on_batch: BatchCallback = lambda done, total: None,
     on_fold: FoldCallback = lambda done, total: None,
 ) -> ModelConfig:
     """Train on the `train` split of a dataset and write a model folder; go on where a killed run stopped.
 
+    Where `torchrun` started several processes they train together, to the same model as one (see
+    `tlp_tvm.training.peers`); the first writes it.
+
     Args:
         source: a dataset folder, a log, or a list of logs.
-        out: the folder to write; metrics.jsonl in it has a line an epoch.
+        out: the folder to write; metrics.jsonl and metrics.csv in it have a line an epoch.
         recipe: what to train.
         device: "auto", or torch's name.
+        tensorboard: write the metrics for TensorBoard too, to `out`/tensorboard.
         on_data: called with the training and validation tasks before the first epoch.
         on_epoch: called with every epoch's entry.
+        on_batch: called with how many programs were trained on, and of how many in all epochs.
         on_fold: called with how many trainings of the cross-validation are done, and of how many.
 
     Returns:
@@ -71,6 +95,7 @@ def train_model(
     Raises:
         DatasetError: the dataset is missing, damaged or too small.
         ModelFileError: the folder holds a finished model, or another run.
+        TrainingError: TensorBoard is wanted and not installed.
     """
     folder = Path(out)
     if (folder / CONFIG).exists():
@@ -78,24 +103,45 @@ def train_model(
             f"{folder}: expected a new folder, or that of a run cut short, found a finished model; choose "
             "another folder, or delete that one"
         )
-    measured = load_measured(source, recipe.layout, platforms=recipe.platforms)
-    data = measured.of_split(TRAIN_SPLIT)
-    train_data, validation = data, None
-    if recipe.hold_out:
-        train_data, validation = fold_of(data, 0, recipe.hold_out, recipe.training.seed)
+    if tensorboard:
+        need_tensorboard()
+    measured = load_measured(source, recipe.layout, platforms=recipe.platforms, stream=recipe.stream)
+    data, validation, hold_out = _held_out(measured, recipe)
     settings = TLPSettings.of_layout(recipe.layout, len(data.platforms), **recipe.model)
-    on_data(train_data, validation)
+    on_data(data, validation)
     folder.mkdir(parents=True, exist_ok=True)
-    trained = train(
-        train_data, validation, settings, recipe.training, folder, device=device, on_epoch=on_epoch
-    )
-    bare = ModelConfig(recipe.layout, settings, data.platforms, {})
-    model = ScoringModel(folder.name, bare, TLP.with_weights(settings, trained.weights))
-    metrics = _metrics(measured, validation, model)
-    if recipe.folds:
-        metrics["cross_validation"] = cross_validate(
-            data, recipe.model, recipe.training, folds=recipe.folds, device=device, on_fold=on_fold
-        ).to_dict()
+    with joined(device) as (peers, place):
+        boards = [board_of(folder)] if tensorboard and peers.writes else []
+
+        def tell(entry: dict[str, Any]) -> None:
+            for callback in (*boards, on_epoch):
+                callback(entry)
+
+        trained = train(
+            data,
+            validation,
+            settings,
+            recipe.training,
+            folder,
+            device=str(place),
+            peers=peers,
+            on_epoch=tell,
+            on_batch=on_batch,
+        )
+        bare = ModelConfig(recipe.layout, settings, data.platforms, {})
+        network = TLP.with_weights(settings, trained.weights)
+        model = ScoringModel(folder.name, bare, network).to(str(place))
+        metrics = _metrics(measured, validation, model)
+        if recipe.folds:
+            metrics["cross_validation"] = cross_validate(
+                measured.of_split(TRAIN_SPLIT),
+                recipe.model,
+                recipe.training,
+                folds=recipe.folds,
+                device=str(place),
+                peers=peers,
+                on_fold=on_fold,
+            ).to_dict()
     config = describe(
         recipe.layout,
         settings,
@@ -103,19 +149,36 @@ def train_model(
         data={
             "digest": measured.digest,
             "split": TRAIN_SPLIT,
-            "tasks": len(train_data.tasks),
-            "programs": len(train_data),
+            "tasks": len(data.tasks),
+            "programs": len(data),
             "validation_tasks": len(validation.tasks) if validation is not None else 0,
         },
-        training=recipe.training.to_dict() | {"hold_out": recipe.hold_out, "best_epoch": trained.best_epoch},
+        training=recipe.training.to_dict() | {"hold_out": hold_out, "best_epoch": trained.best_epoch},
         seed=recipe.training.seed,
         metrics=metrics,
     )
+    if not peers.writes:
+        return config
     parameters = sum(tensor.numel() for tensor in trained.weights.values())
     write_whole(folder / CARD, card_text(folder.name, config.card, parameters))
     config = save_checkpoint(folder, config, trained.weights)
     (folder / STATE).unlink(missing_ok=True)
     return config
+
+
+def _held_out(
+    measured: MeasuredDataset, recipe: Recipe
+) -> tuple[MeasuredDataset, MeasuredDataset | None, int | str]:
+    """The tasks to train on, those that choose the epoch, and what to say of them in the card."""
+    data = measured.of_split(TRAIN_SPLIT)
+    if recipe.hold_out is None and VALIDATION_SPLIT in measured.splits:
+        validation = measured.of_split(VALIDATION_SPLIT)
+        if len(validation):  # tasks may lack programs on the chosen platforms
+            return data, validation, f"split {VALIDATION_SPLIT}"
+    hold_out = HOLD_OUT if recipe.hold_out is None else recipe.hold_out
+    if not hold_out:
+        return data, None, 0
+    return (*fold_of(data, 0, hold_out, recipe.training.seed), hold_out)
 
 
 def _metrics(
@@ -127,7 +190,9 @@ def _metrics(
         parts["test"] = measured.of_split(TEST_SPLIT)
     for name, part in parts.items():
         if part is not None:
-            rows = evaluate(part, model.score_all(part.features()))
+            begins = range(0, len(part), SCORED_AT_ONCE)
+            scores = [model.score_all(part.features(slice(i, i + SCORED_AT_ONCE))) for i in begins]
+            rows = evaluate(part, np.concatenate(scores))
             if name == "validation":
                 rows = [row for row in rows if row.network == MEAN_OVER_TASKS]
             metrics[name] = [row.to_dict() for row in rows]

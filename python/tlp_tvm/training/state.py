@@ -1,4 +1,4 @@
-"""The state of a training run between epochs, as one safetensors file: a killed run goes on from it."""
+"""The state of a training run, as one safetensors file: a killed run goes on from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATE = "training.safetensors"
 
 @dataclass
 class TrainState:
-    """Everything that the next epoch depends on."""
+    """Everything that the next step depends on."""
 
     network: dict[str, Tensor]
     average: dict[str, Tensor]
@@ -33,6 +33,14 @@ class TrainState:
     history: list[dict[str, Any]] = field(default_factory=list)
     """One entry a finished epoch."""
     best_epoch: int = 0
+    timings: list[dict[str, float]] = field(default_factory=list)
+    """What each finished epoch took."""
+    batches: int = 0
+    """Done in the epoch under way."""
+    loss: float | Tensor = 0.0
+    """Their sum; stays on the device until somebody reads it."""
+    seconds: float = 0.0
+    """That they took."""
 
     PARTS = ("network", "average", "best", "optimizer")
 
@@ -47,6 +55,10 @@ class TrainState:
             "fingerprint": fingerprint,
             "history": json.dumps(self.history),
             "best_epoch": str(self.best_epoch),
+            "timings": json.dumps(self.timings),
+            "batches": str(self.batches),
+            "loss": repr(float(self.loss)),
+            "seconds": repr(self.seconds),
         }
         write_whole(folder / STATE, safetensors.torch.save(tensors, metadata))
 
@@ -77,7 +89,15 @@ class TrainState:
                 f"{_first_difference(metadata.get('fingerprint', '{}'), fingerprint)}; "
                 "repeat that run's settings, choose another folder, or delete the file"
             )
-        return cls(**parts, history=json.loads(metadata["history"]), best_epoch=int(metadata["best_epoch"]))
+        return cls(
+            **parts,
+            history=json.loads(metadata["history"]),
+            best_epoch=int(metadata["best_epoch"]),
+            timings=json.loads(metadata["timings"]),
+            batches=int(metadata["batches"]),
+            loss=float(metadata["loss"]),
+            seconds=float(metadata["seconds"]),
+        )
 
 
 def adam_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -20,8 +20,9 @@ from tlp_tvm.model.config import ModelConfig
 from tlp_tvm.model.losses import Loss
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
-from tlp_tvm.training.loop import TrainSettings, train
-from tlp_tvm.training.recipe import RECIPE_LAYOUT, RECIPE_MODEL
+from tlp_tvm.training.loop import train
+from tlp_tvm.training.recipe import MODELS, RECIPE_LAYOUT
+from tlp_tvm.training.settings import TrainSettings
 
 
 class TrainedTLP:
@@ -79,7 +80,7 @@ class TrainedTLP:
     def _trained(self, data: MeasuredDataset, seed: int, tell: Tell) -> ScoringModel:
         names = ", ".join(platform.name for platform in data.platforms)
         fitted, held_out = fold_of(data, 0, FOLDS, seed)
-        options = {"faithful": True} if self.published else RECIPE_MODEL
+        options = MODELS["paper" if self.published else "recipe"]
         model = TLPSettings.of_layout(data.layout, len(data.platforms), **options)
         if self.published:
             training = TrainSettings(loss=Loss.LAMBDARANK, epochs=PUBLISHED_EPOCHS, seed=seed)

@@ -1,0 +1,50 @@
+"""How well weights rank programs that they are not trained on."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import torch
+
+from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.evaluation.ranking import spearman
+from tlp_tvm.evaluation.report import ranked_tasks
+from tlp_tvm.evaluation.topk import mean_top_k
+from tlp_tvm.model.tlp import TLP, TLPSettings
+from tlp_tvm.training.batches import made_ahead, parts_of
+from tlp_tvm.training.peers import ALONE, Peers
+
+AT_ONCE = 2048
+"""Programs whose embeddings are made together."""
+
+
+def validate(
+    weights: dict[str, torch.Tensor],
+    settings: TLPSettings,
+    dataset: MeasuredDataset,
+    device: torch.device,
+    peers: Peers = ALONE,
+) -> dict[str, float]:
+    """Means over tasks and platforms; tasks without a label on a platform are left out there.
+
+    Every process scores its share of the programs, and all of them know the outcome.
+    """
+    network = TLP.with_weights(settings, weights).to(device)
+    scores = torch.zeros((len(dataset), settings.heads), device=device)
+    begins = range(peers.rank * AT_ONCE, len(dataset), peers.count * AT_ONCE)
+    some = (np.arange(begin, min(begin + AT_ONCE, len(dataset))) for begin in begins)
+    make = partial(parts_of, dataset, device=device, cut=not settings.faithful)
+    with torch.inference_mode():
+        for begin, (order, parts) in zip(begins, made_ahead(make, some), strict=True):
+            scores[begin + torch.from_numpy(order)] = torch.cat([network(x) for x in parts])
+        found = peers.over_all(scores).cpu().numpy()
+    tasks = [
+        task
+        for column in range(settings.heads)
+        for task in ranked_tasks(dataset, found[:, column], column)
+        if task is not None
+    ]
+    top1, top5 = mean_top_k(tasks, 1), mean_top_k(tasks, 5)
+    correlation = float(np.mean([spearman(task.scores, -task.latencies) for task in tasks]))
+    return {"top1": top1, "top5": top5, "spearman": correlation, "score": (top1 + top5) / 2}
