@@ -69,17 +69,18 @@ bench: $(VENV)/.package  ## throughput of extraction beside the alternatives
 	$(BIN)/python benchmarks/records.py
 
 results: dataset  ## the tables of the README, from datasets/
-	$(BIN)/tlp-tvm evaluate epyc datasets/epyc
+	$(BIN)/tlp-tvm evaluate epyc build/dataset --baselines xgboost-sequence --seeds 3 --seen 0,8,16
 	$(BIN)/tlp-tvm bench extract
 
 dataset: $(VENV)/.package  ## the programs of datasets/ as one dataset in build/dataset, and what is in it
 	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide --replace --out build/dataset
 	$(BIN)/tlp-tvm dataset stats build/dataset --html build/dataset.html
 
-pretrained: $(VENV)/.package  ## train the shipped model again, from datasets/
+pretrained: dataset  ## train the shipped model again, from datasets/
 	rm -rf build/pretrained
-	$(BIN)/tlp-tvm train datasets/epyc --out build/pretrained/epyc
+	$(BIN)/tlp-tvm train build/dataset --out build/pretrained/epyc
 	rm -rf python/tlp_tvm/pretrained/epyc
+	rm build/pretrained/epyc/metrics.csv  # when it was trained
 	mv build/pretrained/epyc python/tlp_tvm/pretrained/
 
 fuzz: test-cpp  ## a million mutated record lines, compared with Python's json
