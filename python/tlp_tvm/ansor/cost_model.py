@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.adaptation import TaskAdapter
+from tlp_tvm.ansor.adapted import Adapted
 from tlp_tvm.ansor.gpu_check import GpuCheck
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.errors import ModelFileError, TuningError
@@ -256,6 +257,36 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
             adapter = self._adapters.setdefault(workload_key, TaskAdapter())
         adapter.learn(embeddings, self._own_scores(embeddings, target), latencies)
 
+    def adapted(self) -> Adapted:
+        """What it has learned so far, to be saved."""
+        with self._lock:
+            adapters = dict(self._adapters)
+        tasks = {key: adapter.measured for key, adapter in adapters.items()}
+        return Adapted(model_name(self.model), self.model.layout.name, tasks)
+
+    def adopt(self, adapted: Adapted, target: str) -> None:
+        """Go on from what was learned before, by this model or another of the same layout.
+
+        Args:
+            adapted: what `adapted` gave; replaces what was learned of its tasks.
+            target: TVM target of its tasks.
+
+        Raises:
+            TuningError: it is of another layout.
+        """
+        layout = self.model.layout
+        for key, measured in adapted.tasks.items():
+            shape = measured.embeddings.shape[1:]
+            if adapted.layout != layout.name or shape != (layout.length, layout.width):
+                raise TuningError(
+                    f"{_name(self.model)}: expected what was learned with the layout "
+                    f'"{layout.name}" {layout.length} x {layout.width}, found "{adapted.layout}" '
+                    f"{' x '.join(map(str, shape))}; learn again from the log"
+                )
+            adapter = TaskAdapter(measured, self._own_scores(measured.embeddings, target))
+            with self._lock:
+                self._adapters[key] = adapter
+
 
 def _loaded(model: Scorer | str | os.PathLike[str], device: str) -> Scorer:
     if not isinstance(model, str | os.PathLike):
@@ -273,5 +304,14 @@ def _platform_of(model: Scorer, target: str) -> str | None:
         return None
 
 
+def model_name(model: Scorer) -> str:
+    """What a model is called.
+
+    Args:
+        model: any that scores.
+    """
+    return str(getattr(model, "name", type(model).__name__))
+
+
 def _name(model: Scorer) -> str:
-    return f"model {getattr(model, 'name', type(model).__name__)}"
+    return f"model {model_name(model)}"
