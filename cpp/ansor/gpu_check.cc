@@ -36,18 +36,27 @@ struct SharedBuffer {
   std::int64_t covered = 0, elements = kUnknown;
   /*! \brief Fewest elements that would need these loops. */
   std::int64_t fewest = 0;
+  /*! \brief As in Tile. */
+  std::int64_t row = 1;
 
   std::int64_t AtLeast() const { return elements == kUnknown ? fewest : elements; }
 };
 
-/*! \brief Elements of what a stage reads, as far as its tile at one of its loops goes. */
-std::int64_t ElementsRead(const GpuGraph& graph, const StageNote& reader,
-                          const std::vector<Loop>& loops, const StageNote& read) {
+/*! \brief What a stage reads in its tile at one of its loops. */
+struct Tile {
+  std::int64_t elements = kUnknown;
+  /*! \brief Size of its last dimension that has more than one element. */
+  std::int64_t row = 1;
+};
+
+Tile TileRead(const GpuGraph& graph, const StageNote& reader, const std::vector<Loop>& loops,
+              const StageNote& read) {
   const auto wanted = [&](const GpuRead& entry) {
     return entry.reader == reader.operation && entry.read == read.operation;
   };
   const auto found = std::find_if(graph.reads.begin(), graph.reads.end(), wanted);
-  if (found == graph.reads.end() || reader.axes.size() != loops.size()) return kUnknown;
+  Tile known;
+  if (found == graph.reads.end() || reader.axes.size() != loops.size()) return known;
   std::int64_t elements = 1;
   for (const auto& dimension : found->dimensions) {
     std::int64_t size = 1;
@@ -60,16 +69,18 @@ std::int64_t ElementsRead(const GpuGraph& graph, const StageNote& reader,
           if (reader.axes[i] == axis) tile *= loops[i].first;
         }
       }
-      if (tile <= 0) return kUnknown;
+      if (tile <= 0) return {};
       size += std::abs(factor) * (tile - 1);
     }
     elements *= size;
+    if (size > 1) known.row = size;
   }
-  return elements;
+  known.elements = elements;
+  return known;
 }
 
 /*! \brief A buffer whose loops were fused and split again. */
-SharedBuffer BufferOf(const std::vector<Loop>& loops, std::int64_t elements) {
+SharedBuffer BufferOf(const std::vector<Loop>& loops, const Tile& tile) {
   SharedBuffer buffer;
   std::int64_t inner = 1, outer = 1;
   for (std::size_t i = 0; i < loops.size(); ++i) {
@@ -79,14 +90,17 @@ SharedBuffer BufferOf(const std::vector<Loop>& loops, std::int64_t elements) {
   buffer.covered = outer * inner;
   // The outermost loop is rounded up: its last turn covers one element at least.
   buffer.fewest = loops.size() > 1 ? (outer - 1) * inner + 1 : outer;
-  if (elements >= buffer.fewest && elements <= buffer.covered) buffer.elements = elements;
+  if (tile.elements >= buffer.fewest && tile.elements <= buffer.covered) {
+    buffer.elements = tile.elements;
+    buffer.row = tile.row;
+  }
   return buffer;
 }
 
 bool StaysVector(Vectors vectors, const SharedBuffer& buffer, std::int64_t extent) {
   if (vectors == Vectors::kTakenApart || buffer.elements <= 0 || extent <= 0) return false;
-  if (vectors == Vectors::kUnlessMasked) return buffer.elements == buffer.covered;
-  return buffer.elements % extent == 0;
+  if (buffer.elements == buffer.covered) return true;
+  return vectors == Vectors::kUnlessCut && buffer.row % extent == 0;
 }
 
 /*! \brief What the stages of one kernel take together. */
@@ -152,12 +166,12 @@ GpuFault FaultOf(StateReader* reader, const abi::Object* object, const GpuLimits
     if (stage->compute_at == kInlined) continue;
     SharedBuffer buffer;
     if (note.shared_for != kUnknown) {
-      std::int64_t elements = kUnknown;
+      Tile tile;
       if (note.computed_in == note.shared_for) {
         const std::size_t at = place[static_cast<std::size_t>(note.shared_for)];
-        elements = ElementsRead(graph, notes[at], loops[at], note);
+        tile = TileRead(graph, notes[at], loops[at], note);
       }
-      buffer = BufferOf(loops[i], elements);
+      buffer = BufferOf(loops[i], tile);
     }
     std::size_t root = i;
     for (std::size_t hops = 0; notes[root].computed_in != kUnknown; ++hops) {

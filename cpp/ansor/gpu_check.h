@@ -33,7 +33,7 @@ struct GpuLimits {
 enum class Vectors : std::uint8_t {
   kTakenApart,   /*!< \brief TVM takes one apart that depends on a condition, as padding does */
   kUnlessMasked, /*!< \brief computed: a mask behind the end may take it apart */
-  kUnlessCut,    /*!< \brief an input: only a mask that cuts through a vector does */
+  kUnlessCut,    /*!< \brief an input: only a mask that may cut through a vector does */
 };
 
 /*! \brief What is known of an operation of the task's graph. */
