@@ -47,6 +47,7 @@ def search(
     seed: int,
     stop: StopOnInterrupt,
     on_round: Callable[[int], None],
+    after_round: Callable[[], None],
     warm: Path | None = None,
 ) -> None:
     """Measure programs until there are `trials`; the caller has opened a `MeasuringPool` that writes the log.
@@ -63,6 +64,7 @@ def search(
         seed: of the search; a run that is gone on with goes on with another.
         stop: asked between rounds and programs.
         on_round: called with the task's index as its round begins.
+        after_round: called when it has ended.
         warm: record file of programs that breed with the others, are not measured again, and do not count.
 
     Raises:
@@ -107,6 +109,9 @@ def search(
             scheduler.measurer = measurer
             scheduler.num_measures_per_round = min(per_round, left)
             on_round(task_id)
+
+        def post_tune(self, scheduler: Any, task_id: int) -> None:
+            after_round()
 
     scheduler = auto_scheduler.TaskScheduler(
         list(tasks),

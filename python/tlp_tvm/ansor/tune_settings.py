@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tlp_tvm.ansor.end_to_end import EndToEnd
 
 
+DEFAULT_MODEL = "epyc"
+
+
 @dataclass(frozen=True)
 class TuneSettings:
     """What to tune and how.
@@ -23,7 +26,8 @@ class TuneSettings:
     Attributes:
         network: a built-in name or the path of a file (`networks.network_from`).
         out: folder of the run; one that exists is gone on with.
-        model: what `tlp_tvm.load_model` takes, or a model.
+        model: what `tlp_tvm.load_model` takes, or a model; empty for the one that the run began with, or else
+            `DEFAULT_MODEL`.
         target: TVM target; empty for this machine's CPU.
         trials: programs to measure in all, earlier ones of the same run included; 0 measures none, and the
             model alone chooses, for a target that need not be at hand.
@@ -44,7 +48,7 @@ class TuneSettings:
 
     network: str
     out: Path
-    model: str | Scorer = "epyc"
+    model: str | Scorer = ""
     target: str = ""
     trials: int = 200
     platform: str | None = None

@@ -30,8 +30,12 @@ def tune(
     ],
     out: Annotated[Path, typer.Option(help="Folder of the run; one that exists is gone on with.")],
     model: Annotated[
-        str, typer.Option(help="Model that scores: a shipped name, a checkpoint folder or an exported file.")
-    ] = "epyc",
+        str,
+        typer.Option(
+            help="Model that scores: a shipped name, a checkpoint folder or an exported file; "
+            "if left out, that of the run that is gone on with, or else epyc."
+        ),
+    ] = "",
     target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
     trials: Annotated[
         int,
