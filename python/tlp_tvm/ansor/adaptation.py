@@ -176,8 +176,7 @@ class TaskAdapter:
         centre, scale = self._embeddings[:, columns].mean(0), deviation[columns]
         programs = (self._embeddings[:, columns] - centre) / scale
         distances = _distances(programs, programs)
-        apart = distances[distances > 1e-3]
-        reach = REACH * float(np.median(apart)) if len(apart) else 1.0
+        reach = _reach(distances)
         score_centre = float(self._scores.mean())
         scores = self._scores - score_centre
         covariance = np.exp(-distances / reach) + SLOPE_VARIANCE * np.outer(scores, scores)
@@ -208,6 +207,33 @@ def _near(fit: _Fit, embeddings: NDArray[np.float32]) -> tuple[NDArray[np.float3
     """Programs as the fit sees them, and how like each measured one they are, (N, n)."""
     rows = (embeddings.reshape(len(embeddings), -1)[:, fit.columns] - fit.centre) / fit.scale
     return rows, np.exp(-_distances(rows, fit.programs) / fit.reach)
+
+
+def prior(
+    embeddings: NDArray[np.float32], scores: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """What is known of a task's programs before any is measured.
+
+    Args:
+        embeddings: (N, L, E).
+        scores: (N,) of the model.
+
+    Returns:
+        (N,) expected logarithm of the speed, around 0, and its (N, N) covariance.
+    """
+    rows = embeddings.reshape(len(embeddings), -1)
+    deviation = rows.std(0)
+    columns = np.flatnonzero(deviation > 1e-6)
+    rows = (rows[:, columns] - rows[:, columns].mean(0)) / deviation[columns]
+    better = scores - scores.mean()
+    distances = _distances(rows, rows)
+    between = np.exp(-distances / _reach(distances)) + SLOPE_VARIANCE * np.outer(better, better)
+    return np.asarray(SLOPE * better, np.float32), np.asarray(between, np.float64)
+
+
+def _reach(distances: NDArray[np.float32]) -> float:
+    apart = distances[distances > 1e-3]
+    return REACH * float(np.median(apart)) if len(apart) else 1.0
 
 
 def _worth_keeping(speeds: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -8,23 +8,25 @@ import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tlp_tvm.ansor.adapted import load_adapted, save_adapted
 from tlp_tvm.ansor.cost_model import TLPCostModel
-from tlp_tvm.ansor.history import best_programs, mend_log, read_history
+from tlp_tvm.ansor.history import History, best_programs, mend_log, read_history
 from tlp_tvm.ansor.measure import MeasuringPool
 from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.plan import NetworkPlan
 from tlp_tvm.ansor.records import read_records
 from tlp_tvm.ansor.run_folder import RunFolder
-from tlp_tvm.ansor.search import measures_per_round, search
+from tlp_tvm.ansor.search import SearchSettings, measures_per_round, search
+from tlp_tvm.ansor.similar import similar_programs
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.ansor.tune_observer import TuneObserver
 from tlp_tvm.ansor.tune_progress import Progress
 from tlp_tvm.ansor.tune_settings import TuneSettings
-from tlp_tvm.ansor.warm_start import gather
+from tlp_tvm.ansor.warm_start import gather, sources_of
 from tlp_tvm.errors import TuningError
 
 SAVE_EVERY_S = 10.0
@@ -82,9 +84,11 @@ class TuneSearch:
         self.observer.planned(len(plan.tasks), settings.trials, len(before))
         if len(before) >= settings.trials:
             return len(before)
+        per_round = settings.measures_per_round or measures_per_round(settings.trials, len(plan.tasks))
         warm = self._warm_start()
         if settings.online:
             self._learn()
+        starts = self._starts(before, per_round)
         known = best_programs([folder.log, folder.warm], plan.keys)
         best = [known.get(key, (np.inf, ""))[0] for key in plan.keys]
         progress = Progress(
@@ -100,21 +104,27 @@ class TuneSearch:
                 stop,
                 MeasuringPool(how, output, progress, stop.check) as pool,
             ):
+                pool.best.update({key: latency for key, (latency, _) in known.items()})
                 search(
                     plan.tasks,
                     plan.weights,
                     self.cost_model,
                     folder.log,
                     before,
-                    trials=settings.trials,
-                    per_round=settings.measures_per_round
-                    or measures_per_round(settings.trials, len(plan.tasks)),
-                    population=settings.population,
-                    seed=settings.seed,
+                    SearchSettings(
+                        settings.trials,
+                        per_round,
+                        settings.population,
+                        settings.seed,
+                        diverse=settings.choose == "diverse",
+                        headroom=settings.scheduler == "headroom",
+                        patience=settings.patience,
+                    ),
                     stop=stop,
                     on_round=lambda i: self.observer.round(str(plan.tasks[i].desc)),
                     after_round=self._save,
                     warm=warm,
+                    starts=starts,
                 )
         except Exception as error:
             if stop.requested or isinstance(self.cost_model.error, KeyboardInterrupt):
@@ -138,6 +148,16 @@ class TuneSearch:
             self.observer.warmed(start.used, start.passed_over)
             folder.adapted.unlink(missing_ok=True)  # it learned from another start
         return folder.warm if folder.warm.exists() and folder.warm.stat().st_size else None
+
+    def _starts(self, before: History, per_round: int) -> dict[str, list[Any]]:
+        """Programs of similar tasks, for the tasks of which nothing was measured yet."""
+        settings, plan = self.settings, self.plan
+        fresh = [task for task, count in zip(plan.tasks, before.counts, strict=True) if not count]
+        if not (settings.similar and settings.warm_start and fresh):
+            return {}
+        self.observer.step("making programs of similar tasks fit")
+        each = max(1, per_round // 2)
+        return similar_programs(sources_of(settings.warm_start), fresh, each, settings.seed)
 
     def _learn(self) -> None:
         """Go on from what an earlier call had learned, and teach the rest of what the logs hold."""
