@@ -52,6 +52,23 @@ struct State : Object {
   bool concrete;
 };
 
+struct Stage : Object {
+  const Object* op;
+  const Array* iters;
+  std::int32_t op_type, compute_at;
+};
+
+struct Iterator : Object {
+  const String* name;
+  const Object* range;
+  std::int32_t iter_kind, annotation;
+};
+
+struct Range : Object {
+  const Object* min;
+  const Object* extent;
+};
+
 struct Step : Object {
   std::int32_t stage_id;
 };
@@ -126,6 +143,16 @@ TLP_TVM_AT(State, transform_steps, 24);
 TLP_TVM_AT(State, attach_map, 32);
 TLP_TVM_AT(State, current_compute_dag, 40);
 TLP_TVM_AT(State, concrete, 48);
+TLP_TVM_AT(Stage, op, 16);
+TLP_TVM_AT(Stage, iters, 24);
+TLP_TVM_AT(Stage, op_type, 32);
+TLP_TVM_AT(Stage, compute_at, 36);
+TLP_TVM_AT(Iterator, name, 16);
+TLP_TVM_AT(Iterator, range, 24);
+TLP_TVM_AT(Iterator, iter_kind, 32);
+TLP_TVM_AT(Iterator, annotation, 36);
+TLP_TVM_AT(Range, min, 16);
+TLP_TVM_AT(Range, extent, 24);
 TLP_TVM_AT(Step, stage_id, 16);
 TLP_TVM_AT(AnnotationStep, iter_id, 20);
 TLP_TVM_AT(AnnotationStep, annotation, 24);

@@ -82,8 +82,10 @@ class StateReader {
   void Encode(const abi::Array& states, const Encoder& encoder, int threads, float* out,
               EncodingReport* report);
 
- private:
+  /*! \return What class an object is of. */
   TypeTag Tag(const abi::Object& object) { return types_[object.type_index]; }
+
+ private:
   void ReadStep(const abi::Object* object, ReadScratch* scratch);
   void AddSharedList(const abi::Array* array, const char* field, ReadScratch* scratch);
   void AddList(const abi::Array* array, const char* field, SequenceBatch* batch);

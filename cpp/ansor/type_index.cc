@@ -13,6 +13,9 @@ constexpr std::pair<std::string_view, TypeTag> kKeys[] = {
     {"Array", TypeTag::kArray},
     {"runtime.String", TypeTag::kString},
     {"IntImm", TypeTag::kIntImm},
+    {"auto_scheduler.Stage", TypeTag::kStage},
+    {"auto_scheduler.Iterator", TypeTag::kIterator},
+    {"Range", TypeTag::kRange},
     {"auto_scheduler.AnnotationStep", TagOf(StepKind::AN)},
     {"auto_scheduler.FuseStep", TagOf(StepKind::FU)},
     {"auto_scheduler.PragmaStep", TagOf(StepKind::PR)},
@@ -28,7 +31,7 @@ constexpr std::pair<std::string_view, TypeTag> kKeys[] = {
     {"auto_scheduler.CacheWriteStep", TagOf(StepKind::CHW)},
     {"auto_scheduler.RfactorStep", TagOf(StepKind::RF)},
 };
-static_assert(std::size(kKeys) == 4 + kStepKindCount, "every step kind has its type key");
+static_assert(std::size(kKeys) == 7 + kStepKindCount, "every step kind has its type key");
 
 }  // namespace
 

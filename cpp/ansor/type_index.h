@@ -23,6 +23,9 @@ enum class TypeTag : std::uint8_t {
   kArray,
   kString,
   kIntImm,
+  kStage,
+  kIterator,
+  kRange,
   kFirstStep
 };
 

@@ -20,6 +20,13 @@ class Encoder:
     @property
     def width(self) -> int: ...
 
+class GpuGraph:
+    def __init__(
+        self,
+        operations: list[tuple[int, int, int, int]],
+        reads: list[tuple[int, int, list[list[tuple[int, int]]]]],
+    ) -> None: ...
+
 class StateReader:
     @staticmethod
     def bind(library: str) -> StateReader: ...
@@ -28,6 +35,18 @@ class StateReader:
     def encode(
         self, handle: int, encoder: Encoder, out: NDArray[np.float32], threads: int
     ) -> dict[str, Any]: ...
+    def loops(self, handle: int) -> list[list[list[tuple[int, int]]]]: ...
+    def gpu_faults(
+        self,
+        handle: int,
+        *,
+        threads_per_block: int,
+        shared_bytes_per_block: int,
+        vthreads: int,
+        vector_bytes: int,
+        graph: GpuGraph,
+        threads: int = 0,
+    ) -> NDArray[np.uint8]: ...
 
 def read_block(
     text: bytes | bytearray | memoryview, path: str, first_line: int, skip: bool, threads: int

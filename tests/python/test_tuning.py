@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,16 +14,23 @@ from typing import Any
 import numpy as np
 import pytest
 
+from programs import tiny_config
 from scorers import LinearScorer
+from tlp_tvm.ansor.adapted import load_adapted, save_adapted
+from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.measure import MeasureSettings
 from tlp_tvm.ansor.measure_worker import Timing
 from tlp_tvm.ansor.records import read_records
 from tlp_tvm.ansor.search import measures_per_round
+from tlp_tvm.ansor.stopping import Stopped
 from tlp_tvm.ansor.tune_observer import TuneObserver
 from tlp_tvm.ansor.tune_settings import TuneResult, TuneSettings
 from tlp_tvm.ansor.tuning import tune_network
 from tlp_tvm.errors import ModelFileError, NetworkError, TuningError
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.checkpoint import save_checkpoint
+from tlp_tvm.report.run import read_run
 
 NETWORK, TASKS, TRIALS, MORE = "mlp", 4, 8, 5
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
@@ -118,7 +126,47 @@ def test_the_run_is_written_down(result: TuneResult) -> None:
     assert report["end_to_end"]["speedup"] == result.end_to_end.speedup
     assert result.curve.read_bytes().startswith(b"\x89PNG")
     names = sorted(path.name for path in result.log.parent.iterdir())
-    assert names == ["best.json", "curve.png", "log.json", "run.json", "tuned.json", "tuned.so", "tvm.log"]
+    assert names == [
+        "adapted.safetensors",
+        *("best.json", "curve.png", "log.json", "run.json", "tuned.json", "tuned.so", "tvm.log"),
+    ]
+
+
+def test_what_was_learned_is_kept_and_gone_on_with(
+    result: TuneResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill at the moment when the log has more than was saved; the resumed run goes on with both."""
+    run = tmp_path / "run"
+    shutil.copytree(result.log.parent, run)
+    kept = load_adapted(run / "adapted.safetensors")
+    assert sum(task.learned for task in kept.tasks.values()) == TRIALS
+    last = run / "log.json"
+    lines = last.read_text().splitlines(keepends=True)
+    model = TLPCostModel(LinearScorer(), online=True)
+    batch = read_records(last)
+    embeddings = batch.encode(model.model.layout)[: TRIALS - 3]
+    for i, task in enumerate(batch.tasks):
+        rows = np.flatnonzero(batch.task_ids[: TRIALS - 3] == i)
+        if len(rows):
+            model.learn(task.workload_key, task.target, embeddings[rows], batch.latencies[rows])
+    save_adapted(run / "adapted.safetensors", model.adapted())
+    last.write_text("".join(lines) + lines[0][:50])
+
+    taught: list[int] = []
+    learn = TLPCostModel.learn
+
+    def spy(model: TLPCostModel, key: str, target: str, embeddings: Any, latencies: Any) -> None:
+        taught.append(len(latencies))
+        learn(model, key, target, embeddings, latencies)
+
+    monkeypatch.setattr(TLPCostModel, "learn", spy)
+    tune_network(settings(run, trials=TRIALS + 1))
+
+    assert sum(taught) == 3 + 1  # what the file lacked, and the new program
+    again = load_adapted(run / "adapted.safetensors")
+    assert sum(task.learned for task in again.tasks.values()) == TRIALS + 1
+    for key, task in kept.tasks.items():
+        np.testing.assert_allclose(again.tasks[key].speeds[: task.learned], task.speeds, rtol=1e-5)
 
 
 def test_the_best_programs_are_a_log_of_tvms(result: TuneResult) -> None:
@@ -153,6 +201,31 @@ def test_the_same_command_goes_on_and_measures_nothing_twice(
     programs = set(zip(batch.task_ids.tolist(), batch.sequence_hashes.tolist(), strict=True))
     assert len(programs) == TRIALS + MORE
     assert more.estimate <= result.estimate
+
+
+def test_a_run_goes_on_from_another_directory_with_the_model_that_it_began_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, network = tiny_config(FeatureLayout.preset("ansor"))
+    (tmp_path / "here").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    save_checkpoint(tmp_path / "here" / "models" / "tiny", config, network.state_dict())
+    out = tmp_path / "run"
+
+    class Impatient(TuneObserver):
+        def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Stopped):
+        tune_network(settings(out, model="models/tiny", trials=TASKS), Impatient())
+    content = json.loads((out / "run.json").read_text())
+    assert (content["model"], content["model_source"]) == ("tiny", str(tmp_path / "here/models/tiny"))
+    assert len(content["planned"]) == TASKS
+    assert len(read_run(out).tasks) == TASKS  # what a page shows
+
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert tune_network(settings(out, model="", trials=TASKS)).model == "tiny"
 
 
 def test_an_interrupt_keeps_the_log_and_says_how_to_go_on(tmp_path: Path) -> None:

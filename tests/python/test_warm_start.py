@@ -27,6 +27,10 @@ class Told(TuneObserver):
     def __init__(self) -> None:
         self.plan: tuple[int, ...] = ()
         self.warm: tuple[int, int] = (0, 0)
+        self.steps: list[str] = []
+
+    def step(self, name: str) -> None:
+        self.steps.append(name)
 
     def planned(self, tasks: int, trials: int, reused: int) -> None:
         self.plan = (tasks, trials, reused)
@@ -107,6 +111,39 @@ def test_records_of_other_tasks_and_targets_are_passed_over(first: TuneResult, t
 
     assert (start.used, start.passed_over) == (len(one), 48 - len(one))
     assert len(read_records(start.log)) == len(one)
+
+
+def test_programs_of_the_same_operators_at_another_shape_are_measured_first(
+    first: TuneResult, tmp_path: Path
+) -> None:
+    told = Told()
+    settings = TuneSettings(
+        network="mlp-b2",
+        out=tmp_path / "second",
+        model=LinearScorer(),
+        target=TARGET,
+        trials=16,
+        measures_per_round=4,
+        population=32,
+        turns=1,
+        measure=MeasureSettings(timing=Timing(repeat=1, min_repeat_ms=1), threads=0),
+        warm_start=(first.log,),
+        similar=True,
+    )
+    result = tune_network(settings, told)
+
+    assert told.warm == (0, 24)  # none is of the same task
+    assert "making programs of similar tasks fit" in told.steps
+    assert result.trials == 16
+    assert all(task.trials >= 1 for task in result.tasks)
+    # The first programs have the steps of measured ones, but for the lengths of splits.
+    batch, origin = read_records(result.log), read_records(first.log)
+    shapes = {shape(origin.line(i)) for i in range(len(origin))}
+    assert shape(batch.line(0)) in shapes
+
+
+def shape(line: str) -> str:
+    return json.dumps([step[:3] if step[0] == "SP" else step for step in json.loads(line)["i"][1][1]])
 
 
 def test_a_missing_log_is_refused(tmp_path: Path) -> None:

@@ -51,9 +51,9 @@ class _Fit:
     scale: NDArray[np.float32]
     programs: NDArray[np.float32]
     """(n, columns), centred and scaled."""
-    squares: NDArray[np.float32]
-    """(n,) squared length of each row of `programs`."""
     reach: float
+    covariance: NDArray[np.float64]
+    """(n, n) of the measurements, noise included."""
     scores: NDArray[np.float32]
     """(n,), centred."""
     score_centre: float
@@ -63,15 +63,48 @@ class _Fit:
     """Of a program that is far from all measured ones and has a score like theirs."""
 
 
+@dataclass(frozen=True)
+class Measured:
+    """The measurements that are remembered of one task.
+
+    Attributes:
+        embeddings: (n, L, E).
+        speeds: (n,) minus the logarithm of the seconds; minus infinity where a program failed.
+        learned: measurements taken in so far; of many, those neither fast nor late are forgotten.
+    """
+
+    embeddings: NDArray[np.float32]
+    speeds: NDArray[np.float64]
+    learned: int
+
+
 class TaskAdapter:
     """Learns the speed of one task's programs from its measurements; safe to use from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Measured | None = None, scores: NDArray[np.float32] | None = None) -> None:
+        """Begin, or go on.
+
+        Args:
+            known: what `measured` gave.
+            scores: (n,) of the model, of the same programs.
+        """
+        self._shape: tuple[int, ...] = (0, 0)
         self._embeddings: NDArray[np.float32] | None = None
         self._scores = np.empty(0, np.float32)
         self._speeds = np.empty(0)
+        self._learned = 0
         self._fit: _Fit | None = None
         self._lock = threading.Lock()
+        if known is not None and scores is not None:
+            self.learn(known.embeddings, scores, np.exp(-known.speeds))
+            self._learned = known.learned
+
+    @property
+    def measured(self) -> Measured:
+        """What it remembers."""
+        with self._lock:
+            rows = np.empty((0, 0), np.float32) if self._embeddings is None else self._embeddings
+            return Measured(rows.reshape(-1, *self._shape), self._speeds, self._learned)
 
     @property
     def ready(self) -> bool:
@@ -93,6 +126,8 @@ class TaskAdapter:
             known = rows if self._embeddings is None else np.concatenate([self._embeddings, rows])
             self._scores = np.concatenate([self._scores, scores])
             self._speeds = np.concatenate([self._speeds, -np.log(latencies)])
+            self._shape = embeddings.shape[1:]
+            self._learned += len(rows)
             keep = _worth_keeping(self._speeds)
             self._embeddings, self._scores, self._speeds = known[keep], self._scores[keep], self._speeds[keep]
             self._fit = None
@@ -107,15 +142,34 @@ class TaskAdapter:
         Returns:
             (N,) how much faster than the fastest measured program, in `UNIT`s of its speed: 0 is as fast.
         """
-        with self._lock:
-            fit = self._fit = self._fit or self._fitted()
-        rows = (embeddings.reshape(len(embeddings), -1)[:, fit.columns] - fit.centre) / fit.scale
-        distances = (rows**2).sum(1)[:, None] + fit.squares - 2 * rows @ fit.programs.T
-        near = np.exp(-np.maximum(distances, 0) / fit.reach)  # (N, n)
+        fit = self._current()
+        _, near = _near(fit, embeddings)
         better = scores - fit.score_centre
         slopes = SLOPE_VARIANCE * better[:, None] * fit.scores
         expected = fit.speed_centre + SLOPE * better + (near + slopes) @ fit.weights
         return np.asarray(expected, np.float32)
+
+    def covariance(self, embeddings: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float64]:
+        """What is left to learn of programs, after the measurements.
+
+        Args:
+            embeddings: (N, L, E).
+            scores: (N,) of the model.
+
+        Returns:
+            (N, N) covariance of their speeds, in squares of `UNIT`.
+        """
+        fit = self._current()
+        rows, near = _near(fit, embeddings)
+        better = scores - fit.score_centre
+        between = np.exp(-_distances(rows, rows) / fit.reach) + SLOPE_VARIANCE * np.outer(better, better)
+        known = near + SLOPE_VARIANCE * better[:, None] * fit.scores
+        return np.asarray(between - known @ np.linalg.solve(fit.covariance, known.T), np.float64)
+
+    def _current(self) -> _Fit:
+        with self._lock:
+            fit = self._fit = self._fit or self._fitted()
+            return fit
 
     def _fitted(self) -> _Fit:
         assert self._embeddings is not None
@@ -125,27 +179,65 @@ class TaskAdapter:
         columns = np.flatnonzero(deviation > 1e-6)
         centre, scale = self._embeddings[:, columns].mean(0), deviation[columns]
         programs = (self._embeddings[:, columns] - centre) / scale
-        squares = (programs**2).sum(1)
-        distances = np.maximum(squares[:, None] + squares - 2 * programs @ programs.T, 0)
-        apart = distances[distances > 1e-3]
-        reach = REACH * float(np.median(apart)) if len(apart) else 1.0
+        distances = _distances(programs, programs)
+        reach = _reach(distances)
         score_centre = float(self._scores.mean())
         scores = self._scores - score_centre
         covariance = np.exp(-distances / reach) + SLOPE_VARIANCE * np.outer(scores, scores)
+        covariance += NOISE * np.eye(len(speeds))
         unexplained = speeds - speeds.mean() - SLOPE * scores
-        weights = np.linalg.solve(covariance + NOISE * np.eye(len(speeds)), unexplained)
+        weights = np.linalg.solve(covariance, unexplained)
         return _Fit(
             columns=columns,
             centre=centre,
             scale=scale,
             programs=programs,
-            squares=squares,
             reach=reach,
+            covariance=covariance,
             scores=scores,
             score_centre=score_centre,
             weights=np.asarray(weights, np.float32),
             speed_centre=float(speeds.mean() - speeds.max()),
         )
+
+
+def _distances(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(N, n) squared."""
+    squares = (a**2).sum(1)[:, None] + (b**2).sum(1)
+    return np.asarray(np.maximum(squares - 2 * a @ b.T, 0), np.float32)
+
+
+def _near(fit: _Fit, embeddings: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Programs as the fit sees them, and how like each measured one they are, (N, n)."""
+    rows = (embeddings.reshape(len(embeddings), -1)[:, fit.columns] - fit.centre) / fit.scale
+    return rows, np.exp(-_distances(rows, fit.programs) / fit.reach)
+
+
+def prior(
+    embeddings: NDArray[np.float32], scores: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """What is known of a task's programs before any is measured.
+
+    Args:
+        embeddings: (N, L, E).
+        scores: (N,) of the model.
+
+    Returns:
+        (N,) expected speed in `UNIT`s, around 0, and its (N, N) covariance.
+    """
+    rows = embeddings.reshape(len(embeddings), -1)
+    deviation = rows.std(0)
+    columns = np.flatnonzero(deviation > 1e-6)
+    rows = (rows[:, columns] - rows[:, columns].mean(0)) / deviation[columns]
+    better = scores - scores.mean()
+    distances = _distances(rows, rows)
+    between = np.exp(-distances / _reach(distances)) + SLOPE_VARIANCE * np.outer(better, better)
+    return np.asarray(SLOPE * better, np.float32), np.asarray(between, np.float64)
+
+
+def _reach(distances: NDArray[np.float32]) -> float:
+    apart = distances[distances > 1e-3]
+    return REACH * float(np.median(apart)) if len(apart) else 1.0
 
 
 def _worth_keeping(speeds: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.adaptation import TaskAdapter
+from tlp_tvm.ansor.adapted import Adapted
+from tlp_tvm.ansor.gpu_check import GpuCheck
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.errors import ModelFileError, TuningError
 from tlp_tvm.features import extract_states
@@ -58,7 +61,7 @@ class Scorer(Protocol):
 
 
 class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
-    """Scores programs in TVM's search with a TLP model.
+    """Scores programs in TVM's search with a TLP model; safe to use from several threads.
 
     Attributes:
         model: that scores.
@@ -100,6 +103,9 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
         self.online = online
         self._platforms: dict[str, str] = {}
         self._adapters: dict[str, TaskAdapter] = {}
+        self._checks: dict[tuple[str, str], GpuCheck] = {}
+        self._lock = threading.Lock()
+        """Of the three above; never held while anything is computed."""
 
     def platform_for(self, target: str) -> str:
         """The head that scores programs for a target.
@@ -120,7 +126,7 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
         return self._platforms[target]
 
     def scores(self, task: Any, states: Any) -> NDArray[np.float32]:
-        """The logarithm of what `predict` gives: any finite number, higher is better.
+        """The logarithm of what `predict` gives, higher is better.
 
         Args:
             task: `auto_scheduler.SearchTask` of the states.
@@ -128,22 +134,42 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
 
         Returns:
             (N,) float32: the model's own scores; or, of a task that was measured online, the expected
-            speed relative to the fastest measured program (`TaskAdapter.speeds`).
+            speed relative to the fastest measured program (`TaskAdapter.speeds`). Minus infinity for programs
+            that the task's GPU cannot run (`gpu_check`).
 
         Raises:
             ModelFileError: the model gave something that is no finite number.
         """
         count = len(states)
         scores = np.empty(count, np.float32)
+        check = self._check_of(task)
+        adapter = self.adapter(str(task.workload_key))
         for begin in range(0, count, BATCH):
             # A slice of an Array is a Python list; the Arrays that TVM's search sends are read whole.
             part = states if count <= BATCH else states[begin : min(begin + BATCH, count)]
             embeddings, own = self._scored(task, part)
-            adapter = self._adapters.get(str(task.workload_key))
             if adapter is not None and adapter.ready:
                 own = adapter.speeds(embeddings, own)
-            scores[begin : begin + len(own)] = own
+            scores[begin : begin + len(own)] = np.where(check.faults(part), -np.inf, own)
         return scores
+
+    def _check_of(self, task: Any) -> GpuCheck:
+        key = (str(task.workload_key), str(task.target))
+        with self._lock:
+            if key in self._checks:
+                return self._checks[key]
+        check = GpuCheck(task)
+        with self._lock:
+            return self._checks.setdefault(key, check)
+
+    def adapter(self, workload_key: str) -> TaskAdapter | None:
+        """What was learned of a task; None if nothing was.
+
+        Args:
+            workload_key: of the task.
+        """
+        with self._lock:
+            return self._adapters.get(workload_key)
 
     def _scored(self, task: Any, states: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Embeddings and the model's own scores."""
@@ -160,7 +186,7 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
         return scores
 
     def predict(self, task: Any, states: Any) -> NDArray[np.float32]:
-        """What TVM breeds by: positive and monotone in the scores.
+        """What TVM breeds by: monotone in the scores, and positive but for programs that cannot run.
 
         TVM picks parents with a probability proportional to this number, and never those of a negative one.
         `exp` makes that fit models trained on pairs: there a difference of two scores is the logarithm of the
@@ -171,13 +197,15 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
             states: a tvm Array or list of states.
 
         Returns:
-            (N,) float32, finite and positive.
+            (N,) float32, finite and positive; minus infinity, as TVM expects, for programs that cannot run.
 
         Raises:
             TuningError: the user interrupted the search in here, where TVM would swallow `KeyboardInterrupt`.
         """
         try:
-            return np.exp(np.clip(self.scores(task, states), -MAX_SCORE, MAX_SCORE))
+            scores = self.scores(task, states)
+            bounded = np.exp(np.clip(scores, -MAX_SCORE, MAX_SCORE))
+            return np.where(np.isneginf(scores), scores, bounded)
         except KeyboardInterrupt as interrupt:
             self.error = self.error or interrupt
             raise TuningError("the search was interrupted") from interrupt
@@ -229,8 +257,39 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
             embeddings: (n, L, E) in the model's layout.
             latencies: (n,) seconds; infinity where a program failed.
         """
-        adapter = self._adapters.setdefault(workload_key, TaskAdapter())
+        with self._lock:
+            adapter = self._adapters.setdefault(workload_key, TaskAdapter())
         adapter.learn(embeddings, self._own_scores(embeddings, target), latencies)
+
+    def adapted(self) -> Adapted:
+        """What it has learned so far, to be saved."""
+        with self._lock:
+            adapters = dict(self._adapters)
+        tasks = {key: adapter.measured for key, adapter in adapters.items()}
+        return Adapted(model_name(self.model), self.model.layout.name, tasks)
+
+    def adopt(self, adapted: Adapted, target: str) -> None:
+        """Go on from what was learned before, by this model or another of the same layout.
+
+        Args:
+            adapted: what `adapted` gave; replaces what was learned of its tasks.
+            target: TVM target of its tasks.
+
+        Raises:
+            TuningError: it is of another layout.
+        """
+        layout = self.model.layout
+        for key, measured in adapted.tasks.items():
+            shape = measured.embeddings.shape[1:]
+            if adapted.layout != layout.name or shape != (layout.length, layout.width):
+                raise TuningError(
+                    f"{_name(self.model)}: expected what was learned with the layout "
+                    f'"{layout.name}" {layout.length} x {layout.width}, found "{adapted.layout}" '
+                    f"{' x '.join(map(str, shape))}; learn again from the log"
+                )
+            adapter = TaskAdapter(measured, self._own_scores(measured.embeddings, target))
+            with self._lock:
+                self._adapters[key] = adapter
 
 
 def load_scorer(model: Scorer | str | os.PathLike[str], device: str = "auto") -> Scorer:
@@ -243,5 +302,14 @@ def load_scorer(model: Scorer | str | os.PathLike[str], device: str = "auto") ->
     return loaded
 
 
+def model_name(model: Scorer) -> str:
+    """What a model is called.
+
+    Args:
+        model: any that scores.
+    """
+    return str(getattr(model, "name", type(model).__name__))
+
+
 def _name(model: Scorer) -> str:
-    return f"model {getattr(model, 'name', type(model).__name__)}"
+    return f"model {model_name(model)}"

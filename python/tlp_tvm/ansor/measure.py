@@ -9,6 +9,7 @@ hangs or is killed costs the program that it was at; it is replaced.
 from __future__ import annotations
 
 import collections
+import dataclasses
 import os
 import subprocess
 import threading
@@ -18,6 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import IO, Any
+
+import numpy as np
 
 from tlp_tvm.ansor import measure_worker
 from tlp_tvm.ansor.locate import load_tvm
@@ -52,6 +55,8 @@ class MeasureSettings:
         timing: how often and how long a program runs.
         build_timeout_s: for one program.
         run_timeout_s: for one program, all timings together.
+        hopeless: a program that takes this many times as long as the best of its task is timed for one run
+            alone; 0 times all alike.
     """
 
     children: int = 2
@@ -59,6 +64,7 @@ class MeasureSettings:
     timing: Timing = field(default_factory=Timing)
     build_timeout_s: int = 20
     run_timeout_s: int = 10
+    hopeless: float = 0.0
 
 
 class MeasuringPool:
@@ -93,6 +99,8 @@ class MeasuringPool:
         self._numbers = 0
         self.spent = {"compile": 0.0, "run": 0.0}
         """Seconds for TVM's search so far."""
+        self.best: dict[str, float] = {}
+        """Workload key to the lowest latency so far, seconds; for `MeasureSettings.hopeless`."""
         self._owners: dict[int, Any] = {}
 
     def __enter__(self) -> MeasuringPool:
@@ -196,8 +204,16 @@ class MeasuringPool:
     def _time(self, child: Any, number: int, measure_input: Any) -> Outcome | None:
         inputs = inputs_that_matter(measure_input.task)
         settings = self.settings
-        arguments = (number, inputs, settings.timing)
-        return ask(child, RUN_TIMEOUT, settings.run_timeout_s, measure_worker.run, *arguments)
+        key = str(measure_input.task.workload_key)
+        timing, best = settings.timing, self.best.get(key, np.inf)
+        if settings.hopeless and best < np.inf:
+            bound = settings.hopeless * best * 1e3
+            timing = dataclasses.replace(timing, once_above_ms=min(timing.once_above_ms, bound))
+        arguments = (number, inputs, timing)
+        outcome = ask(child, RUN_TIMEOUT, settings.run_timeout_s, measure_worker.run, *arguments)
+        if outcome is not None and not outcome.error:
+            self.best[key] = min(best, float(np.mean(outcome.costs)))
+        return outcome
 
     def _build_for_tvm(self, inputs: Any, *_settings: Any) -> list[Any]:
         results = load_tvm().auto_scheduler.measure.BuildResult

@@ -5,6 +5,7 @@ warm.json    records of the same tasks that earlier logs gave to start from
 best.json    a record a task, of the program that the network was built with; without measuring, its cost is
              made up: a billion seconds (`zero_shot`)
 run.json     settings and results of this project's tuning
+adapted.safetensors  what the cost model learned of the tasks (`adapted`)
 curve.png    estimated latency against programs measured
 tuned.so     the tuned network (`library.load_tuned`)
 tuned.json   its inputs and outputs
@@ -45,6 +46,7 @@ class RunFolder:
         self.warm = self.path / "warm.json"
         self.best = self.path / "best.json"
         self.report = self.path / "run.json"
+        self.adapted = self.path / "adapted.safetensors"
         self.curve = self.path / "curve.png"
         self.tvm_log = self.path / "tvm.log"
         try:
@@ -68,7 +70,7 @@ class RunFolder:
         Raises:
             TuningError: the folder holds a run of something else, or no run.
         """
-        before = self._read()
+        before = read_run(self.path)
         for entry in IDENTITY:
             if before and before.get(entry) != settings[entry]:
                 raise TuningError(
@@ -91,15 +93,26 @@ class RunFolder:
         text = json.dumps({"format": FORMAT, "format_version": FORMAT_VERSION, **content}, indent=1)
         write_whole(self.report, text + "\n")
 
-    def _read(self) -> dict[str, Any]:
-        if not self.report.exists():
-            return {}
-        try:
-            content = json.loads(self.report.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise TuningError(f"{self.report}: expected JSON, found {error}; {CURE}") from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise TuningError(
-                f'{self.report}: expected "format": "{FORMAT}", found none; choose another --out'
-            )
-        return content
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """What run.json of a folder says.
+
+    Args:
+        folder: of a run; need not exist.
+
+    Returns:
+        Its content; empty where there is none.
+
+    Raises:
+        TuningError: it is damaged, or of something else.
+    """
+    report = folder / "run.json"
+    if not report.exists():
+        return {}
+    try:
+        content = json.loads(report.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise TuningError(f"{report}: expected JSON, found {error}; {CURE}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise TuningError(f'{report}: expected "format": "{FORMAT}", found none; choose another --out')
+    return content

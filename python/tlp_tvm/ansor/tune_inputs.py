@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tlp_tvm.ansor.cpu import this_cpu
@@ -67,6 +69,19 @@ def hardware_of(target: Any) -> Any:
     if target.kind.name != "llvm" or "num-cores" not in target.attrs:
         return None
     return load_tvm().auto_scheduler.HardwareParams(int(target.attrs["num-cores"]), 64, 64, 0, 0, 0, 0, 0)
+
+
+def model_source(model: Any) -> str:
+    """By what a model can be loaded again from any working directory.
+
+    Args:
+        model: what `tlp_tvm.load_model` takes, or a model, which has its name alone.
+    """
+    if not isinstance(model, str | os.PathLike):
+        return str(getattr(model, "name", type(model).__name__))
+    from tlp_tvm.model.checkpoint import shipped_models
+
+    return str(model) if model in shipped_models() else str(Path(model).resolve())
 
 
 def cores_of(target: Any) -> int:

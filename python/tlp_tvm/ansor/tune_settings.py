@@ -10,10 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tlp_tvm.ansor.measure import MeasureSettings
+from tlp_tvm.errors import TuningError
 
 if TYPE_CHECKING:
     from tlp_tvm.ansor.cost_model import Scorer
     from tlp_tvm.ansor.end_to_end import EndToEnd
+
+
+DEFAULT_MODEL = "epyc"
+CHOICES = ("top", "diverse")
+SCHEDULERS = ("gradient", "headroom")
 
 
 @dataclass(frozen=True)
@@ -23,7 +29,8 @@ class TuneSettings:
     Attributes:
         network: a built-in name or the path of a file (`networks.network_from`).
         out: folder of the run; one that exists is gone on with.
-        model: what `tlp_tvm.load_model` takes, or a model.
+        model: what `tlp_tvm.load_model` takes, or a model; empty for the one that the run began with, or else
+            `DEFAULT_MODEL`.
         target: TVM target; empty for this machine's CPU.
         trials: programs to measure in all, earlier ones of the same run included; 0 measures none, and the
             model alone chooses, for a target that need not be at hand.
@@ -41,11 +48,18 @@ class TuneSettings:
         shapes: of inputs that the network's file leaves open, by name.
         warm_start: record files or folders of earlier runs, whose programs of the same tasks are learned from
             and bred from; they are no trials of this run.
+        similar: whether programs that `warm_start` holds of the same operators at other shapes are made to
+            fit, and measured first, where it holds none of a task.
+        choose: which of the programs found are measured, one of `CHOICES`: "top", as TVM picks, or "diverse",
+            what they may teach counting too.
+        scheduler: which task is next, one of `SCHEDULERS`: TVM's "gradient" of past gains, or "headroom", the
+            largest gain that the model expects.
+        patience: programs of a task without a gain after which it is left; 0 for never.
     """
 
     network: str
     out: Path
-    model: str | Scorer = "epyc"
+    model: str | Scorer = ""
     target: str = ""
     trials: int = 200
     platform: str | None = None
@@ -58,6 +72,20 @@ class TuneSettings:
     measure: MeasureSettings = field(default_factory=lambda: MeasureSettings(threads=0))
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     warm_start: tuple[Path, ...] = ()
+    similar: bool = False
+    choose: str = CHOICES[0]
+    scheduler: str = SCHEDULERS[0]
+    patience: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no choice."""
+        for name, known in (("choose", CHOICES), ("scheduler", SCHEDULERS)):
+            if (value := getattr(self, name)) not in known:
+                raise TuningError(f'--{name}: expected one of {", ".join(known)}, found "{value}"')
+        if self.scheduler == "headroom" and not self.online:
+            raise TuningError(
+                "--scheduler headroom: expected a model that learns online, found one that does not"
+            )
 
 
 @dataclass(frozen=True)

@@ -15,27 +15,25 @@ import numpy as np
 
 import tlp_tvm
 from tlp_tvm.ansor.at_hand import runs_here
-from tlp_tvm.ansor.cost_model import TLPCostModel, load_scorer
+from tlp_tvm.ansor.cost_model import TLPCostModel, load_scorer, model_name
 from tlp_tvm.ansor.cpu import this_cpu
 from tlp_tvm.ansor.curve import draw_curve
 from tlp_tvm.ansor.end_to_end import EndToEnd, build_tuned, build_untuned, compare, random_inputs
-from tlp_tvm.ansor.history import History, best_programs, mend_log, read_history
+from tlp_tvm.ansor.history import History, best_programs, read_history
 from tlp_tvm.ansor.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.library import save_tuned
 from tlp_tvm.ansor.locate import tvm_info
-from tlp_tvm.ansor.measure import MeasuringPool
 from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.networks import canonical_name, network_from
-from tlp_tvm.ansor.records import read_records
-from tlp_tvm.ansor.run_folder import RunFolder
-from tlp_tvm.ansor.search import measures_per_round, search
+from tlp_tvm.ansor.plan import NetworkPlan
+from tlp_tvm.ansor.run_folder import RunFolder, read_run
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.ansor.tasks import extract_tasks
-from tlp_tvm.ansor.tune_inputs import cores_of, hardware_of, quiet_builds, target_of
+from tlp_tvm.ansor.tune_inputs import cores_of, hardware_of, model_source, quiet_builds, target_of
 from tlp_tvm.ansor.tune_observer import TuneObserver
-from tlp_tvm.ansor.tune_progress import Progress
-from tlp_tvm.ansor.tune_settings import TaskResult, TuneResult, TuneSettings
-from tlp_tvm.ansor.warm_start import gather, sources_of
+from tlp_tvm.ansor.tune_search import TuneSearch, most_common
+from tlp_tvm.ansor.tune_settings import DEFAULT_MODEL, TaskResult, TuneResult, TuneSettings
+from tlp_tvm.ansor.warm_start import sources_of
 from tlp_tvm.ansor.zero_shot import choose_programs
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
@@ -76,9 +74,11 @@ class _Tuning:
         target = target_of(settings.target, here=settings.trials > 0)
         self.network = canonical_name(settings.network)
         module, parameters, inputs = network_from(settings.network, settings.shapes)
-        model = load_scorer(settings.model)
+        named = settings.model or read_run(settings.out).get("model_source", DEFAULT_MODEL)
+        model = load_scorer(named)
         platform = settings.platform or platform_or_mean(model, str(target))
         self.cost_model = TLPCostModel(model, platform, online=settings.online)
+        self.source = model_source(named)
         if settings.warm_start and not settings.trials:
             raise TuningError(
                 "--warm-start: expected programs to measure, found --trials 0; choose --trials 1 or more, "
@@ -96,7 +96,9 @@ class _Tuning:
         with self._step("tasks", "splitting the network into tasks"), quiet_builds():
             extracted, weights = extract_tasks((module, parameters), str(target), hardware_of(target))
             tasks, kept = keep_layout_where_needed(extracted)
-        keys = [str(task.workload_key) for task in tasks]
+        plan = NetworkPlan(tasks, weights, self._threads(target))
+        keys = plan.keys
+        folder.write({**before, **self._description(target), "planned": plan.to_dicts()})
         self._check_trials(len(tasks))
         here, untuned = runs_here(target), None
         if here:
@@ -105,7 +107,10 @@ class _Tuning:
 
         reused = 0
         if settings.trials:
-            reused = self._search(tasks, weights, folder)
+            search = TuneSearch(settings, plan, self.cost_model, folder, self.observer)
+            reused = search.run()
+            self.seconds.update(search.seconds)
+            self.failures = search.failures
             best = best_programs([folder.log, folder.warm], keys)
             lines = {key: line for key, (_, line) in best.items()}
         else:
@@ -114,7 +119,7 @@ class _Tuning:
         history = read_history(folder.log, keys)
         if not lines:
             raise TuningError(
-                f"{folder.log}: expected programs that run, found none; {_most_common(self.failures)}"
+                f"{folder.log}: expected programs that run, found none; {most_common(self.failures)}"
             )
         write_whole(folder.best, "".join(lines.values()))
         with self._step("build", "building the network from the records"), quiet_builds():
@@ -178,76 +183,6 @@ class _Tuning:
                 ) from error
             raise (self.cost_model.error or error) from None
 
-    def _search(self, tasks: Sequence[Any], weights: Sequence[int], folder: RunFolder) -> int:
-        """Measure what is left to measure; returns how many programs the log had before."""
-        settings, keys = self.settings, [str(task.workload_key) for task in tasks]
-        mend_log(folder.log)
-        before = read_history(folder.log, keys)
-        self.observer.planned(len(tasks), settings.trials, len(before))
-        if len(before) >= settings.trials:
-            return len(before)
-        warm = self._warm_start(tasks, folder)
-        if settings.online:
-            self._learn_from(folder.warm)
-            self._learn_from(folder.log)
-        known = best_programs([folder.log, folder.warm], keys)
-        best = [known.get(key, (np.inf, ""))[0] for key in keys]
-        progress = Progress(folder.log, keys, weights, len(before), best, self.failures, self.observer)
-        how = dataclasses.replace(settings.measure, threads=self._threads(tasks[0].target))
-        stop = StopOnInterrupt()
-        began = time.time()
-        try:
-            with (
-                folder.tvm_log.open("ab") as output,
-                native_messages_to(output) if settings.hide_messages else nullcontext(),
-                stop,
-                MeasuringPool(how, output, progress, stop.check) as pool,
-            ):
-                search(
-                    tasks,
-                    weights,
-                    self.cost_model,
-                    folder.log,
-                    before,
-                    trials=settings.trials,
-                    per_round=settings.measures_per_round or measures_per_round(settings.trials, len(tasks)),
-                    population=settings.population,
-                    seed=settings.seed,
-                    stop=stop,
-                    on_round=lambda i: self.observer.round(str(tasks[i].desc)),
-                    warm=warm,
-                )
-        except Exception as error:
-            if stop.requested or isinstance(self.cost_model.error, KeyboardInterrupt):
-                raise Stopped(
-                    f"stopped after {progress.trials} of {settings.trials} programs; {folder.log} holds "
-                    "them, and the same command goes on from there"
-                ) from error
-            # Older TVMs turn an error inside a callback into one of their own.
-            raise (self.cost_model.error or error) from None
-        self.seconds["measure"] += pool.seconds
-        self.seconds["search"] += time.time() - began - pool.seconds
-        return len(before)
-
-    def _warm_start(self, tasks: Sequence[Any], folder: RunFolder) -> Path | None:
-        """Bring over what earlier logs hold of the tasks; a run that is gone on with keeps what it had."""
-        sources = self.settings.warm_start
-        if sources:
-            self.observer.step("reading earlier logs")
-            start = gather(sources, tasks, folder.warm)
-            self.observer.warmed(start.used, start.passed_over)
-        return folder.warm if folder.warm.exists() and folder.warm.stat().st_size else None
-
-    def _learn_from(self, log: Path) -> None:
-        """Teach the cost model what a log holds, as if it had just been measured."""
-        if not log.exists() or not log.stat().st_size:
-            return
-        batch = read_records(log)
-        embeddings = batch.encode(self.cost_model.model.layout)
-        for i, task in enumerate(batch.tasks):
-            rows = batch.task_ids == i
-            self.cost_model.learn(task.workload_key, task.target, embeddings[rows], batch.latencies[rows])
-
     def _finish(
         self,
         folder: RunFolder,
@@ -260,7 +195,7 @@ class _Tuning:
         ended: EndToEnd | None,
     ) -> TuneResult:
         settings = self.settings
-        model = str(getattr(self.cost_model.model, "name", settings.model))
+        model = model_name(self.cost_model.model)
         curve = folder.curve if np.isfinite(history.latencies).any() else None
         if curve is not None:
             draw_curve(history, weights, f"{self.network}, {model}, seed {settings.seed}", curve)
@@ -293,7 +228,8 @@ class _Tuning:
         return {
             "network": self.network,
             "target": str(target),
-            "model": str(getattr(self.cost_model.model, "name", settings.model)),
+            "model": model_name(self.cost_model.model),
+            "model_source": self.source,
             "seed": settings.seed,
             "online": settings.online,
             "population": settings.population,
@@ -310,7 +246,7 @@ class _Tuning:
     def _choice(self) -> dict[str, Any]:
         """What a choice without measuring depends on."""
         settings = self.settings
-        model = str(getattr(self.cost_model.model, "name", settings.model))
+        model = model_name(self.cost_model.model)
         return {
             "model": model,
             "platform": settings.platform,
@@ -355,8 +291,3 @@ def _task_results(
 
 def _lines(log: Path) -> int:
     return len(log.read_bytes().splitlines()) if log.exists() else 0
-
-
-def _most_common(failures: collections.Counter[str]) -> str:
-    reasons = failures.most_common(1)
-    return f"most often a program {reasons[0][0]}" if reasons else "start anew in another --out"

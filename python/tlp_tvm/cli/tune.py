@@ -30,8 +30,12 @@ def tune(
     ],
     out: Annotated[Path, typer.Option(help="Folder of the run; one that exists is gone on with.")],
     model: Annotated[
-        str, typer.Option(help="Model that scores: a shipped name, a checkpoint folder or an exported file.")
-    ] = "epyc",
+        str,
+        typer.Option(
+            help="Model that scores: a shipped name, a checkpoint folder or an exported file; "
+            "if left out, that of the run that is gone on with, or else epyc."
+        ),
+    ] = "",
     target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
     trials: Annotated[
         int,
@@ -57,6 +61,26 @@ def tune(
             metavar="LOG", help="Log or folder of an earlier run: its programs of the same tasks are a start."
         ),
     ] = None,
+    similar: Annotated[
+        bool,
+        typer.Option(
+            help="Fit programs of like tasks with other shapes of --warm-start, and begin with them."
+        ),
+    ] = False,
+    choose: Annotated[
+        str, typer.Option(help="Which programs are measured: top, as TVM picks, or diverse.")
+    ] = "top",
+    scheduler: Annotated[
+        str,
+        typer.Option(help="Which task is next: gradient, as TVM decides, or headroom, by what is expected."),
+    ] = "gradient",
+    patience: Annotated[
+        int, typer.Option(min=0, help="Programs of a task without a gain before it is left; 0 for never.")
+    ] = 0,
+    hopeless: Annotated[
+        float,
+        typer.Option(min=0, help="Time programs this many times slower than the best once; 0 for none."),
+    ] = 0.0,
     as_json: JsonOption = False,
 ) -> None:
     """Tune a whole network, time it untuned and tuned, and write it as a library.
@@ -67,6 +91,7 @@ def tune(
 
     Example: tlp-tvm tune net.onnx --shape image=1,3,224,224 --warm-start runs/dqn --out runs/net
     """
+    from tlp_tvm.ansor.measure import MeasureSettings
     from tlp_tvm.ansor.native_messages import STANDARD_ERROR
     from tlp_tvm.ansor.network_files import parse_shapes
     from tlp_tvm.ansor.tune_settings import TuneSettings
@@ -84,6 +109,11 @@ def tune(
         hide_messages=True,
         shapes=parse_shapes(shape or []),
         warm_start=tuple(warm_start or []),
+        similar=similar,
+        choose=choose,
+        scheduler=scheduler,
+        patience=patience,
+        measure=MeasureSettings(threads=0, hopeless=hopeless),
     )
     # A descriptor of its own for the progress: standard error itself is TVM's during the search.
     with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:

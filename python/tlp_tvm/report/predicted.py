@@ -54,9 +54,10 @@ def predict(run: TuningRun, name: str | None) -> Predicted | str:
         return "No program was measured, so there is nothing to hold the model's scores against."
     from tlp_tvm.model.checkpoint import load_model
 
+    source = name or run.content.get("model_source", run.content["model"])
     name = name or run.content["model"]
     try:
-        model = load_model(name)
+        model = load_model(source)
         platform = _platform(model, run)
         scores = model.score(run.batch.encode(model.layout)[run.rows], platform)
     except (ModelFileError, LayoutError, OSError) as error:

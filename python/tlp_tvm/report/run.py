@@ -50,7 +50,7 @@ class TuningRun:
     Attributes:
         folder: where it is.
         content: run.json.
-        tasks: of the network; of a run without results, those of its log.
+        tasks: of the network; of a run that was stopped before it had split it, those of its log.
         history: what was measured; its task ids are places in `tasks`.
         batch: the records of the log.
         rows: (N,) the records of `history`.
@@ -105,7 +105,7 @@ def read_run(folder: Path) -> TuningRun:
     content = _content(path)
     batch, cut = _log(folder / "log.json")
     try:
-        told = {str(task["workload_key"]): task for task in content.get("tasks", ())}
+        told = {str(task["workload_key"]): task for task in content.get("tasks", content.get("planned", ()))}
         keys = list(told) or list(dict.fromkeys(task.workload_key for task in batch.tasks))
         history, rows = _history(batch, keys)
         columns = (history.counts, history.failures, history.first, history.best)

@@ -87,9 +87,10 @@ def _notes(run: TuningRun) -> list[str]:
     content, said = run.content, []
     if not run.ended:
         said.append(
-            "This run was stopped before its end. The page shows what its log holds; names, weights and "
-            "operations of the tasks, the timing of the whole network and the time spent are not known yet. "
-            "Each task counts once."
+            "This run was stopped before its end. The page shows what its log holds; "
+            + ("" if "planned" in content else "names, weights and operations of the tasks, ")
+            + "the timing of the whole network and the time spent are not known yet."
+            + ("" if "planned" in content else " Each task counts once.")
         )
     elif run.unreported > 0:
         said.append(

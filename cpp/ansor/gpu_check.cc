@@ -1,0 +1,204 @@
+#include "ansor/gpu_check.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <map>
+#include <utility>
+
+#include "core/parallel_for.h"
+
+namespace tlp_tvm {
+namespace ansor {
+namespace {
+
+constexpr std::size_t kStatesPerBlock = 64;
+
+/*! \brief TVM's IteratorAnnotation. */
+enum Annotation : std::int32_t {
+  kVectorize = 2,
+  kVThread = 4,
+  kThreadX = 6,
+  kThreadY = 8,
+  kThreadZ = 10,
+};
+
+/*! \brief TVM's ComputeAtKind. */
+enum ComputeAt : std::int32_t { kInlined = 1 };
+
+/*! \brief Virtual threads that TVM writes out one by one, whatever the limit; it loops over more.
+ */
+constexpr std::int64_t kUnrolledVthreads = 15;
+
+/*! \brief A stage in shared memory. */
+struct SharedBuffer {
+  /*! \brief Elements that its loops cover, of which some may be masked, and those that it has. */
+  std::int64_t covered = 0, elements = kUnknown;
+  /*! \brief Fewest elements that would need these loops. */
+  std::int64_t fewest = 0;
+  /*! \brief As in Tile. */
+  std::int64_t row = 1;
+
+  std::int64_t AtLeast() const { return elements == kUnknown ? fewest : elements; }
+};
+
+/*! \brief What a stage reads in its tile at one of its loops. */
+struct Tile {
+  std::int64_t elements = kUnknown;
+  /*! \brief Size of its last dimension that has more than one element. */
+  std::int64_t row = 1;
+};
+
+Tile TileRead(const GpuGraph& graph, const StageNote& reader, const std::vector<Loop>& loops,
+              const StageNote& read) {
+  const auto wanted = [&](const GpuRead& entry) {
+    return entry.reader == reader.operation && entry.read == read.operation;
+  };
+  const auto found = std::find_if(graph.reads.begin(), graph.reads.end(), wanted);
+  Tile known;
+  if (found == graph.reads.end() || reader.axes.size() != loops.size()) return known;
+  std::int64_t elements = 1;
+  for (const auto& dimension : found->dimensions) {
+    std::int64_t size = 1;
+    for (const auto& [axis, factor] : dimension) {
+      std::int64_t tile = 1;
+      if (axis < graph.axes[reader.operation].spatial) {
+        tile = reader.tiles[axis];  // all threads of a block together
+      } else {
+        for (std::size_t i = static_cast<std::size_t>(read.loop) + 1; i < loops.size(); ++i) {
+          if (reader.axes[i] == axis) tile *= loops[i].first;
+        }
+      }
+      if (tile <= 0) return {};
+      size += std::abs(factor) * (tile - 1);
+    }
+    elements *= size;
+    if (size > 1) known.row = size;
+  }
+  known.elements = elements;
+  return known;
+}
+
+/*! \brief A buffer whose loops were fused and split again. */
+SharedBuffer BufferOf(const std::vector<Loop>& loops, const Tile& tile) {
+  SharedBuffer buffer;
+  std::int64_t inner = 1, outer = 1;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    if (loops[i].first == kUnknown) return buffer;
+    (i == 0 ? outer : inner) *= loops[i].first;
+  }
+  buffer.covered = outer * inner;
+  // The outermost loop is rounded up: its last turn covers one element at least.
+  buffer.fewest = loops.size() > 1 ? (outer - 1) * inner + 1 : outer;
+  if (tile.elements >= buffer.fewest && tile.elements <= buffer.covered) {
+    buffer.elements = tile.elements;
+    buffer.row = tile.row;
+  }
+  return buffer;
+}
+
+bool StaysVector(Vectors vectors, const SharedBuffer& buffer, std::int64_t extent) {
+  if (vectors == Vectors::kTakenApart || buffer.elements <= 0 || extent <= 0) return false;
+  if (buffer.elements == buffer.covered) return true;
+  return vectors == Vectors::kUnlessCut && buffer.row % extent == 0;
+}
+
+/*! \brief What the stages of one kernel take together. */
+class Kernel {
+ public:
+  /*! \return What is wrong with the loops of a stage, among those that were added before it. */
+  GpuFault Add(const StageNote& note, const std::vector<Loop>& loops, const SharedBuffer& buffer,
+               const GpuOperation& operation, const GpuLimits& limits) {
+    const std::int64_t bytes = operation.element_bytes;
+    for (const auto& [extent, annotation] : loops) {
+      if (extent == kUnknown) continue;
+      if (annotation == kVThread && extent > std::max(limits.vthreads, kUnrolledVthreads)) {
+        return GpuFault::kVthreads;
+      }
+      if (annotation == kThreadX || annotation == kThreadY || annotation == kThreadZ) {
+        const auto [known, is_new] = threads_.emplace(annotation, extent);
+        if (!is_new && known->second != extent) return GpuFault::kThreadsApart;
+      }
+      if (annotation == kVectorize && extent * bytes > limits.vector_bytes &&
+          StaysVector(operation.vectors, buffer, extent)) {
+        return GpuFault::kVector;
+      }
+    }
+    if (note.shared_for != kUnknown) shared_[note.shared_for] += buffer.AtLeast() * bytes;
+    return GpuFault::kNone;
+  }
+
+  GpuFault Total(const GpuLimits& limits) const {
+    std::int64_t threads = 1;
+    for (const auto& [annotation, extent] : threads_) threads *= extent;
+    if (threads > limits.threads_per_block) return GpuFault::kThreads;
+    // Buffers that the same stage reads are alive together; others may take each other's place.
+    for (const auto& [reader, bytes] : shared_) {
+      if (bytes > limits.shared_bytes_per_block) return GpuFault::kSharedMemory;
+    }
+    return GpuFault::kNone;
+  }
+
+ private:
+  std::map<std::int32_t, std::int64_t> threads_;
+  std::map<std::int64_t, std::int64_t> shared_;
+};
+
+GpuFault FaultOf(StateReader* reader, const abi::Object* object, const GpuLimits& limits,
+                 const GpuGraph& graph) {
+  const auto* state = As<abi::State>(reader, object, TypeTag::kState);
+  if (state == nullptr) return GpuFault::kNone;
+  const abi::Array* steps = ListOf(reader, state->transform_steps);
+  const abi::Array* stages = ListOf(reader, state->stages);
+  StageList list(graph.axes);
+  if (steps == nullptr || stages == nullptr || !list.Follow(reader, *steps)) return GpuFault::kNone;
+  const std::vector<StageNote>& notes = list.stages();
+  if (static_cast<std::int64_t>(notes.size()) != stages->size) return GpuFault::kNone;
+
+  std::vector<std::size_t> place(notes.size());  // of each number
+  for (std::size_t i = 0; i < notes.size(); ++i) place[notes[i].number] = i;
+  const std::vector<std::vector<Loop>> loops = LoopsOf(reader, state);
+  std::map<std::size_t, Kernel> kernels;
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    const StageNote& note = notes[i];
+    const auto* stage = As<abi::Stage>(reader, stages->items()[i], TypeTag::kStage);
+    if (stage == nullptr) return GpuFault::kNone;
+    if (stage->compute_at == kInlined) continue;
+    SharedBuffer buffer;
+    if (note.shared_for != kUnknown) {
+      Tile tile;
+      if (note.computed_in == note.shared_for) {
+        const std::size_t at = place[static_cast<std::size_t>(note.shared_for)];
+        tile = TileRead(graph, notes[at], loops[at], note);
+      }
+      buffer = BufferOf(loops[i], tile);
+    }
+    std::size_t root = i;
+    for (std::size_t hops = 0; notes[root].computed_in != kUnknown; ++hops) {
+      if (hops == notes.size()) return GpuFault::kNone;
+      root = place[static_cast<std::size_t>(notes[root].computed_in)];
+    }
+    const GpuOperation& operation = graph.operations[note.operation];
+    const GpuFault fault = kernels[root].Add(note, loops[i], buffer, operation, limits);
+    if (fault != GpuFault::kNone) return fault;
+  }
+  for (const auto& [root, kernel] : kernels) {
+    if (const GpuFault fault = kernel.Total(limits); fault != GpuFault::kNone) return fault;
+  }
+  return GpuFault::kNone;
+}
+
+}  // namespace
+
+void CheckGpu(StateReader* reader, const abi::Array& states, const GpuLimits& limits,
+              const GpuGraph& graph, int threads, GpuFault* faults) {
+  const auto count = static_cast<std::size_t>(states.size);
+  ParallelFor(count, kStatesPerBlock, threads, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      faults[i] = FaultOf(reader, states.items()[i], limits, graph);
+    }
+  });
+}
+
+}  // namespace ansor
+}  // namespace tlp_tvm
