@@ -22,6 +22,7 @@ from tlp_tvm.model.losses import FUNCTIONS, Loss
 from tlp_tvm.model.scoring import BATCH, pick_device
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.batches import epoch_of, tensors_of
+from tlp_tvm.training.start import Start
 from tlp_tvm.training.state import TrainState, adam_tensors, restore_adam
 
 METRICS = "metrics.jsonl"
@@ -74,6 +75,7 @@ def train(
     folder: Path,
     *,
     device: str = "auto",
+    start: Start | None = None,
     on_epoch: EpochCallback = lambda entry: None,
 ) -> Trained:
     """Train a model, or go on with a run that was cut short in the same folder: to the same numbers.
@@ -85,16 +87,19 @@ def train(
         settings: how it is trained.
         folder: gets metrics.jsonl, a line an epoch, and the state that a killed run goes on from.
         device: "auto", or torch's name.
+        start: weights to begin with; random ones when None.
         on_epoch: called with every finished epoch's entry, those of an earlier run first.
 
     Raises:
         ModelFileError: the folder holds the state of another run.
     """
     place = pick_device(device)
-    fingerprint = _fingerprint(dataset, validation, model_settings, settings)
+    fingerprint = _fingerprint(dataset, validation, model_settings, settings, start)
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
         network = TLP(model_settings).to(place)
+    if start is not None:
+        start.put_into(network)
     optimizer = torch.optim.Adam(
         network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
     )
@@ -199,9 +204,10 @@ def _fingerprint(
     validation: MeasuredDataset | None,
     model_settings: TLPSettings,
     settings: TrainSettings,
+    start: Start | None,
 ) -> str:
     """Two runs with the same one give the same numbers."""
-    parts = {
+    parts: dict[str, Any] = {
         **model_settings.to_dict(),
         **settings.to_dict(),
         "layout": dataset.layout.digest,
@@ -210,4 +216,6 @@ def _fingerprint(
         "tasks": len(dataset.tasks),
         "validation tasks": len(validation.tasks) if validation is not None else 0,
     }
+    if start is not None:
+        parts["start"] = start.digest
     return json.dumps(parts, sort_keys=True)
