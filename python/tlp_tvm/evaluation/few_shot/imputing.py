@@ -33,7 +33,7 @@ def with_imputed(data: MeasuredDataset, target: int, labelled: Programs) -> Meas
     known = np.zeros(len(data), bool)
     known[labelled] = True
     logs = np.log(data.latencies[:, others])
-    usable: NDArray[np.bool_] = np.isfinite(logs).all(1)
+    usable = np.asarray(np.isfinite(logs).all(1))
     fitted = usable & known & np.isfinite(data.latencies[:, target])
     tasks, count = data.task_index, len(data.tasks)
     per_task = np.bincount(tasks[fitted], minlength=count)
