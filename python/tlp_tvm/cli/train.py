@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tlp_tvm.cli.add_platform import train_addition
 from tlp_tvm.cli.common import JsonOption, console, print_json, progress_console
 
 if TYPE_CHECKING:
@@ -44,6 +45,17 @@ def train(
     faithful: Annotated[
         bool, typer.Option("--faithful", help="The published network, its weaknesses included.")
     ] = False,
+    add_to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Add a head for --platform to this model; the other heads score as before, bit for bit.",
+        ),
+    ] = None,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="With --add-to: train all heads together; the dataset must have all."),
+    ] = False,
     hold_out: Annotated[
         int,
         typer.Option(min=0, help="Hold out one task in so many to choose the epoch by; 0 holds out none."),
@@ -61,6 +73,9 @@ def train(
 
     A run that was cut short goes on where it stopped when the same command is given again.
 
+    With --add-to, a new head on a trained model instead:
+    tlp-tvm train data/mine --add-to epyc --platform mine --out runs/epyc-and-mine
+
     Example: tlp-tvm train datasets/epyc --out runs/epyc
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -68,9 +83,30 @@ def train(
     from tlp_tvm.dataset.records import MeasuredDataset
     from tlp_tvm.model.losses import Loss
     from tlp_tvm.model.tlp import Backbone
+    from tlp_tvm.training.add_platform import Addition
     from tlp_tvm.training.loop import TrainSettings
     from tlp_tvm.training.run import Recipe, train_model
 
+    training = TrainSettings(
+        loss=Loss(_one_of("--loss", loss, [name.value for name in Loss])),
+        epochs=epochs,
+        patience=patience,
+        seed=seed,
+    )
+    if replay and add_to is None:
+        raise typer.BadParameter("expected --add-to with it, found none", param_hint="--replay")
+    if add_to is not None:
+        shape = {"--hidden": hidden, "--members": members, "--dropout": dropout}
+        given = [name for name, value in shape.items() if value is not None] + ["--faithful"] * faithful
+        if given:
+            sentence = f"expected the shape to be that of {add_to}, found {given[0]}"
+            raise typer.BadParameter(sentence, param_hint="--add-to")
+        if platform is None or len(platform) != 1:
+            sentence = f"expected one new --platform, found {', '.join(platform or ()) or 'none'}"
+            raise typer.BadParameter(sentence, param_hint="--add-to")
+        addition = Addition(platform[0], training, hold_out, replay)
+        train_addition(add_to, dataset, out, addition, device=device, as_json=as_json)
+        return
     recipe = Recipe(
         layout=_layout(layout),
         model={
@@ -81,12 +117,7 @@ def train(
             "dropout": dropout if dropout is not None else (0.0 if faithful else 0.1),
             "faithful": faithful,
         },
-        training=TrainSettings(
-            loss=Loss(_one_of("--loss", loss, [name.value for name in Loss])),
-            epochs=epochs,
-            patience=patience,
-            seed=seed,
-        ),
+        training=training,
         platforms=tuple(platform) if platform else None,
         hold_out=hold_out,
         folds=cross_validate,

@@ -215,9 +215,9 @@ class Member(nn.Module):
         """(N, L, E), (N, L) which rows are primitives -> (N, P)."""
         h = self.trunk(x, real)  # (N, L, H)
         h = F.dropout(h, self.dropout, self.training)
-        scores = torch.cat([head(h) for head in self.heads], dim=-1)  # (N, L, P)
-        total: Tensor = scores.masked_fill(~real.unsqueeze(-1), 0.0).sum(1)  # (N, P)
-        return total
+        # Summed head by head: in one sum, how many heads there are would decide the last bits of each.
+        scores = [head(h).squeeze(-1).masked_fill(~real, 0.0).sum(1) for head in self.heads]  # P of (N,)
+        return torch.stack(scores, dim=-1)
 
     def trunk(self, x: Tensor, real: Tensor) -> Tensor:
         """What all heads read: (N, L, E), (N, L) which rows are primitives -> (N, L, H)."""

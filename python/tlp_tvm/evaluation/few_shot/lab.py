@@ -20,7 +20,7 @@ from tlp_tvm.dataset.records import MeasuredDataset
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.evaluation.few_shot.labels import of_platforms
 from tlp_tvm.evaluation.few_shot.pretraining import pretrain
-from tlp_tvm.evaluation.few_shot.settings import FEW_STEPS, FewShotSettings
+from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLP, TLPSettings
@@ -60,11 +60,6 @@ class Lab:
     def training(self, seed: int, **changes: Any) -> TrainSettings:
         """How to train, with a seed."""
         return replace(self.settings.training, seed=seed, **changes)
-
-    def long_enough(self, training: TrainSettings, programs: int) -> TrainSettings:
-        """The same with so many epochs that few programs too make `FEW_STEPS` steps."""
-        steps = max(1, round(programs / training.batch_programs))
-        return replace(training, epochs=max(training.epochs, -(-FEW_STEPS // steps)))
 
     def fit(
         self,

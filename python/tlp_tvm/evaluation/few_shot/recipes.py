@@ -12,10 +12,9 @@ from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.few_shot.imputing import with_imputed
 from tlp_tvm.evaluation.few_shot.lab import Fitted, Lab
 from tlp_tvm.evaluation.few_shot.labels import Programs, of_platforms, of_programs, with_labels
-from tlp_tvm.evaluation.few_shot.settings import FINETUNE_RATE
 from tlp_tvm.model.tlp import TLPSettings
 from tlp_tvm.training.new_head import with_new_head
-from tlp_tvm.training.start import Start
+from tlp_tvm.training.start import FINETUNE_RATE, Start, long_enough
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class FewShotRecipe:
 def local(lab: Lab, labelled: Programs, seed: int, start: Fitted | None = None) -> Fitted:
     """Only the target's labels."""
     data = of_programs(of_platforms(lab.data, [lab.target]), labelled)
-    training = lab.long_enough(lab.training(seed), len(labelled))
+    training = long_enough(lab.training(seed), len(labelled))
     return lab.fit("local", data, training, Start(start.weights) if start else None)
 
 
@@ -51,7 +50,7 @@ def finetuned(lab: Lab, labelled: Programs, seed: int) -> Fitted:
     )
     model, start = _only_head(settings.heads - 1, Fitted(settings, weights))
     data = of_programs(of_platforms(lab.data, [lab.target]), labelled)
-    training = lab.long_enough(lab.training(seed, learning_rate=FINETUNE_RATE), len(labelled))
+    training = long_enough(lab.training(seed, learning_rate=FINETUNE_RATE), len(labelled))
     return lab.fit("finetune", data, training, Start(start), model)
 
 

@@ -11,12 +11,6 @@ from tlp_tvm.evaluation.few_shot.choosing import Choose
 from tlp_tvm.evaluation.few_shot.labels import LabelCount
 from tlp_tvm.training.loop import TrainSettings
 
-FEW_STEPS = 300
-"""Steps that a training on few labels makes at least, whatever its epochs."""
-
-FINETUNE_RATE = 2e-4
-"""At the start; less than from random weights, as there is something to lose."""
-
 
 @dataclass(frozen=True)
 class FewShotSettings:
