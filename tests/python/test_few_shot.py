@@ -1,4 +1,4 @@
-"""Few labels of a platform: what is looked at, what is chosen, what comes of it, and that a kill costs little."""
+"""Few labels of a platform: what is looked at, what is chosen, what comes of it, what a kill costs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,18 @@ from tlp_tvm.evaluation.few_shot.run import FewShot, few_shot
 from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
 from tlp_tvm.evaluation.report import MEAN_OVER_TASKS
 from tlp_tvm.model.tlp import TLP
+from tlp_tvm.training import new_head, start
 from tlp_tvm.training.loop import TrainSettings
 
-MODEL = {"hidden": 16, "members": 1}
-TRAINING = TrainSettings(epochs=12, learning_rate=1e-2, batch_programs=18, average=0.5)
+MODEL = {"hidden": 32, "members": 1}
+TRAINING = TrainSettings(epochs=30, learning_rate=1e-2, batch_programs=1, average=0.5)
+
+
+@pytest.fixture(autouse=True)
+def short_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The made-up rule is learned in fewer steps than real labels."""
+    monkeypatch.setattr(start, "FEW_STEPS", 60)
+    monkeypatch.setattr(new_head, "STEPS", 100)
 
 
 @pytest.fixture(scope="module")
