@@ -133,4 +133,4 @@ def test_what_runs_here(tmp_path: Path, target: str, flags: str, here: bool) -> 
 def LinearScorerModel() -> Any:  # noqa: N802 - reads like the class
     from tlp_tvm.ansor.cost_model import TLPCostModel
 
-    return TLPCostModel(LinearScorer())
+    return TLPCostModel(LinearScorer(), "mean")

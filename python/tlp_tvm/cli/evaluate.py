@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tlp_tvm.cli.common import JsonOption, console, print_json, progress_console
+from tlp_tvm.cli.few_shot import EPOCHS as FEW_SHOT_EPOCHS
+from tlp_tvm.cli.few_shot import FewShotOptions, evaluate_few_shot
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.evaluation.rankers import Ranker
 
+EPOCHS = 50
+RECIPES = "local, mtl, finetune, pretrain, impute"
 NAMES = "random, xgboost-sequence, xgboost-features, tenset-mlp, published-tlp, published-mtl-tlp"
 
 
@@ -56,16 +60,33 @@ def evaluate(
             help="Measured programs of a task that all are shown before they rank the rest: 0,16,64."
         ),
     ] = "0",
+    few_shot: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLATFORM",
+            help="Train on few labels of this platform instead, by --recipes, and judge what comes of it.",
+        ),
+    ] = None,
+    labels: Annotated[
+        str, typer.Option(help="With --few-shot: how many labels, as numbers, shares or all: 0,430,7%,all.")
+    ] = "0,50,200,1000,5000,all",
+    recipes: Annotated[
+        str, typer.Option(help=f"With --few-shot: some of {RECIPES}.")
+    ] = "local,mtl,finetune,pretrain,impute",
+    choose: Annotated[
+        str,
+        typer.Option(help="With --few-shot: which programs are labelled: random, grouped by task, diverse."),
+    ] = "random",
     rounds: Annotated[int, typer.Option(min=1, help="Trees of the XGBoost baselines.")] = 300,
     epochs: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Epochs of the baselines that are networks; 50, or our recipe's, without it."
-        ),
+        typer.Option(min=1, help="Epochs of what is a network: 50, or our recipe's, without it."),
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Where per-store features are kept; the user's cache folder if left out."),
+        typer.Option(
+            help="Where features and finished trainings are kept; the user's cache folder without it."
+        ),
     ] = None,
     png: Annotated[Path | None, typer.Option(help="Draw the comparison to this file.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -75,9 +96,11 @@ def evaluate(
 
     top-k is 1 where the k first choices hold the fastest program of every task. With several models,
     baselines, seeds or programs seen, all are compared on the same programs, with mean and spread over seeds.
+    With --few-shot, DATASET alone: what recipes make of few labels of one of its platforms.
 
     Example: tlp-tvm evaluate epyc datasets/epyc --baselines xgboost-sequence --seeds 3 --seen 0,16
     """
+    from tlp_tvm.evaluation.baselines.settings import user_cache
     from tlp_tvm.evaluation.comparing import KS, compare_rankers
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.evaluation.rankers import ModelRanker
@@ -86,9 +109,34 @@ def evaluate(
     from tlp_tvm.model.checkpoint import load_model
 
     models, dataset = _models_and_dataset(names)
+    if few_shot is not None:
+        if models or baselines:
+            found = ", ".join(models) or f"--baselines {baselines}"
+            raise typer.BadParameter(
+                f"expected a dataset only, since all is trained anew, found {found}", param_hint="--few-shot"
+            )
+        evaluate_few_shot(
+            dataset,
+            FewShotOptions(
+                target=few_shot,
+                labels=labels,
+                recipes=recipes,
+                choose=choose,
+                seeds=range(seed, seed + seeds),
+                ks=sorted(set(k or (1, 5))),
+                epochs=epochs or FEW_SHOT_EPOCHS,
+                split=split,
+                platforms=platform,
+                cache=(cache or user_cache()) / "few-shot",
+                png=png,
+                device=device,
+                as_json=as_json,
+            ),
+        )
+        return
     chosen = [name.strip() for name in baselines.split(",") if name.strip()]
     counts = _counts(seen)
-    fitted = _fitted(chosen, rounds, epochs, cache, device)
+    fitted = _fitted(chosen, rounds, epochs or EPOCHS, cache, device)
     models = list(dict.fromkeys(models))
     loaded = [load_model(model).to(device) for model in models]
     source = dataset[0] if len(dataset) == 1 else dataset

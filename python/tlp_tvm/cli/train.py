@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tlp_tvm.cli.add_platform import train_addition
 from tlp_tvm.cli.common import JsonOption, console, layout_named, one_of, print_json
 
 if TYPE_CHECKING:
@@ -46,6 +47,17 @@ def train(
     faithful: Annotated[
         bool, typer.Option("--faithful", help="The published network, its weaknesses included.")
     ] = False,
+    add_to: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Add a head for --platform to this model; the other heads score as before, bit for bit.",
+        ),
+    ] = None,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="With --add-to: train all heads together; the dataset must have all."),
+    ] = False,
     hold_out: Annotated[
         int | None,
         typer.Option(
@@ -82,17 +94,44 @@ def train(
     A run that was cut short goes on where it stopped when the same command is given again. Several processes
     train together when torchrun starts them: torchrun --nproc-per-node 2 --no-python tlp-tvm train ...
 
+    With --add-to, a new head on a trained model instead:
+    tlp-tvm train data/mine --add-to epyc --platform mine --out runs/epyc-and-mine
+
     Example: tlp-tvm train datasets/epyc --out runs/epyc
     """
     from tlp_tvm.cli.training_progress import TrainingProgress
     from tlp_tvm.model.losses import Loss
     from tlp_tvm.model.tlp import Backbone
+    from tlp_tvm.training.add_platform import Addition
     from tlp_tvm.training.peers import writes_here
     from tlp_tvm.training.recipe import MODELS
     from tlp_tvm.training.run import Recipe, train_model
     from tlp_tvm.training.settings import Precision, TrainSettings
 
     given = {"hidden": hidden, "members": members, "dropout": dropout}
+    training = TrainSettings(
+        loss=Loss(one_of("--loss", loss, [name.value for name in Loss])),
+        epochs=epochs,
+        batch_programs=batch,
+        patience=patience,
+        seed=seed,
+        precision=Precision(one_of("--precision", precision, [each.value for each in Precision])),
+    )
+    if replay and add_to is None:
+        raise typer.BadParameter("expected --add-to with it, found none", param_hint="--replay")
+    if add_to is not None:
+        shape = [f"--{name}" for name, value in given.items() if value is not None] + [
+            "--faithful"
+        ] * faithful
+        if shape:
+            sentence = f"expected the shape to be that of {add_to}, found {shape[0]}"
+            raise typer.BadParameter(sentence, param_hint="--add-to")
+        if platform is None or len(platform) != 1:
+            sentence = f"expected one new --platform, found {', '.join(platform or ()) or 'none'}"
+            raise typer.BadParameter(sentence, param_hint="--add-to")
+        addition = Addition(platform[0], training, 5 if hold_out is None else hold_out, replay)
+        train_addition(add_to, dataset, out, addition, device=device, as_json=as_json)
+        return
     recipe = Recipe(
         layout=layout_named(layout),
         model={
@@ -101,14 +140,7 @@ def train(
             **MODELS["paper" if faithful else "recipe"],
             **{name: value for name, value in given.items() if value is not None},
         },
-        training=TrainSettings(
-            loss=Loss(one_of("--loss", loss, [name.value for name in Loss])),
-            epochs=epochs,
-            batch_programs=batch,
-            patience=patience,
-            seed=seed,
-            precision=Precision(one_of("--precision", precision, [each.value for each in Precision])),
-        ),
+        training=training,
         platforms=tuple(platform) if platform else None,
         hold_out=hold_out,
         stream=stream,

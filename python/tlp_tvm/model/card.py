@@ -24,6 +24,16 @@ It ranks programs of one task on one platform, higher is better; scores of two t
 The data digest is the SHA-256 of what `sha256sum` prints for the sorted record files and tasks.json.
 """
 
+ADDED = """
+## A platform added
+
+The head of `{platform}` was added to a model with the weights `{weights}`. {how}
+Data, seed and training above are those of the addition; those of the model before are in config.json.
+"""
+
+FROZEN = "All other heads score as they did there, bit for bit: only the new head was trained."
+REPLAYED = "All heads were trained together, so that the scores of the others are not those of that model."
+
 CROSS_VALIDATION = """
 ## On tasks that it has not seen
 
@@ -70,6 +80,12 @@ def card_text(name: str, card: dict[str, Any], parameters: int) -> str:
         network=json.dumps(card["model"]),
         training=json.dumps(card["training"]),
     )
+    if added := card.get("added"):
+        text += ADDED.format(
+            platform=added["platform"],
+            weights=added["to"]["weights"]["sha256"],
+            how=REPLAYED if added["replay"] else FROZEN,
+        )
     metrics = card["metrics"]
     if found := metrics.get("cross_validation"):
         text += CROSS_VALIDATION.format(

@@ -9,6 +9,7 @@ label                        what the scores were trained to rank by
 data                         {"digest": ..., ...} of the training data
 training, seed               `TrainSettings`
 metrics                      on validation and test tasks, beside a random pick
+added                        where a head was added later: {"platform", "replay", "to": the model before}
 weights                      checkpoints only: {"file", "sha256"}
 """
 

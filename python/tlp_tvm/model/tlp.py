@@ -213,6 +213,14 @@ class Member(nn.Module):
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
         """(N, L, E), (N, L) which rows are primitives -> (N, P)."""
+        h = self.trunk(x, real)  # (N, L, H)
+        h = F.dropout(h, self.dropout, self.training)
+        # Summed head by head: in one sum, how many heads there are would decide the last bits of each.
+        scores = [head(h).squeeze(-1).masked_fill(~real, 0.0).sum(1) for head in self.heads]  # P of (N,)
+        return torch.stack(scores, dim=-1)
+
+    def trunk(self, x: Tensor, real: Tensor) -> Tensor:
+        """What all heads read: (N, L, E), (N, L) which rows are primitives -> (N, L, H)."""
         h = self.widen(x)  # (N, L, H)
         if self.positions.shape[0] > 0:
             h = h + self.positions[: h.shape[1]]
@@ -220,11 +228,8 @@ class Member(nn.Module):
         bias = torch.zeros_like(real, dtype=h.dtype).masked_fill(~real, -1e9)[:, None, None, :]
         for layer in self.layers:
             h = layer(h, bias)
-        h = self.norm(self.residuals(h))
-        h = F.dropout(h, self.dropout, self.training)
-        scores = torch.cat([head(h) for head in self.heads], dim=-1)  # (N, L, P)
-        total: Tensor = scores.masked_fill(~real.unsqueeze(-1), 0.0).sum(1)  # (N, P)
-        return total
+        normed: Tensor = self.norm(self.residuals(h))
+        return normed
 
 
 class TLP(nn.Module):
@@ -255,6 +260,11 @@ class TLP(nn.Module):
 
     def of_members(self, x: Tensor) -> Tensor:
         """(N, L, E) -> (members, N, P): each is trained on its own."""
+        x, real = self.inputs(x)
+        return torch.stack([member(x, real) for member in self.members])
+
+    def inputs(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """What the members read of (N, L, E): as many rows as the longest program has, and which are real."""
         real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)  # (N, L)
         if self.masked:
             real = (x != 0).any(-1)
@@ -263,7 +273,7 @@ class TLP(nn.Module):
             numbers = x[:, :, self.one_hot :]
             numbers = torch.sign(numbers) * torch.log1p(numbers.abs())
             x = torch.cat([x[:, :, : self.one_hot], numbers], dim=-1)
-        return torch.stack([member(x, real) for member in self.members])
+        return x, real
 
     def without_padding(self, x: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """Cut the rows that are padding in every program of the batch."""

@@ -13,6 +13,7 @@ from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.batches import Batch
 from tlp_tvm.training.peers import Peers
 from tlp_tvm.training.settings import TrainSettings
+from tlp_tvm.training.start import Start
 
 
 class Learner:
@@ -26,9 +27,14 @@ class Learner:
     """
 
     def __init__(
-        self, model: TLPSettings, settings: TrainSettings, device: torch.device, peers: Peers
+        self,
+        model: TLPSettings,
+        settings: TrainSettings,
+        device: torch.device,
+        peers: Peers,
+        start: Start | None = None,
     ) -> None:
-        """Draw the weights; torch's random state stays as it is."""
+        """Draw the weights, or take those of a start; torch's random state stays as it is."""
         self.settings = settings
         self.device = device
         self.peers = peers
@@ -39,6 +45,8 @@ class Learner:
         with torch.random.fork_rng(self._generators):
             torch.manual_seed(settings.seed)
             self.network = TLP(model).to(device)
+        if start is not None:
+            start.put_into(self.network)
         self.optimizer = torch.optim.Adam(
             self.network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )

@@ -21,6 +21,7 @@ from tlp_tvm.training.learner import Learner, copy_of
 from tlp_tvm.training.metrics import write_metrics
 from tlp_tvm.training.peers import ALONE, Peers
 from tlp_tvm.training.settings import TrainSettings
+from tlp_tvm.training.start import Start
 from tlp_tvm.training.state import TrainState, adam_tensors, restore_adam
 from tlp_tvm.training.validation import validate
 
@@ -54,6 +55,7 @@ def train(
     *,
     device: str = "auto",
     peers: Peers = ALONE,
+    start: Start | None = None,
     on_epoch: EpochCallback = lambda entry: None,
     on_batch: BatchCallback = lambda done, total: None,
 ) -> Trained:
@@ -68,6 +70,7 @@ def train(
             from, written every epoch and every minute.
         device: "auto", or torch's name.
         peers: the processes that train together; all of them call this, and get the same.
+        start: weights to begin with; random ones when None.
         on_epoch: called with every finished epoch's entry, those of an earlier run first.
         on_batch: called before the first batch and after each.
 
@@ -75,8 +78,8 @@ def train(
         ModelFileError: the folder holds the state of another run.
     """
     place = pick_device(device)
-    fingerprint = _fingerprint(dataset, validation, model_settings, settings)
-    learner = Learner(model_settings, settings, place, peers)
+    fingerprint = _fingerprint(dataset, validation, model_settings, settings, start)
+    learner = Learner(model_settings, settings, place, peers, start)
     state = TrainState.load(folder, fingerprint)
     peers.wait()  # nobody writes before all have read
     if state is None:
@@ -162,9 +165,10 @@ def _fingerprint(
     validation: MeasuredDataset | None,
     model_settings: TLPSettings,
     settings: TrainSettings,
+    start: Start | None,
 ) -> str:
     """Two runs with the same one give the same numbers."""
-    parts = {
+    parts: dict[str, Any] = {
         **model_settings.to_dict(),
         **settings.to_dict(),
         "layout": dataset.layout.digest,
@@ -174,6 +178,8 @@ def _fingerprint(
         "tasks": len(dataset.tasks),
         "validation tasks": len(validation.tasks) if validation is not None else 0,
     }
+    if start is not None:
+        parts["start"] = start.digest
     return json.dumps(parts, sort_keys=True)
 
 

@@ -50,7 +50,7 @@ class Peers:
         """Replace every gradient by its sum over the processes."""
         if self.count == 1:
             return
-        parameters = [parameter for parameter in network.parameters() if parameter.numel()]
+        parameters = [each for each in network.parameters() if each.numel() and each.requires_grad]
         flat = torch.cat(
             [(torch.zeros_like(each) if each.grad is None else each.grad).reshape(-1) for each in parameters]
         )

@@ -1,0 +1,122 @@
+"""Which programs to label. A choice is an order of all programs, so that fewer labels are part of more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.evaluation.few_shot.labels import Programs
+from tlp_tvm.evaluation.ranking import ranks
+from tlp_tvm.model.scoring import BATCH
+from tlp_tvm.model.tlp import TLP, Member
+
+BLOCK = 8
+"""Programs of a task that are chosen together: labels compare programs of a task; one alone says nothing."""
+
+
+class Choose(str, Enum):
+    """How the programs to label are chosen."""
+
+    RANDOM = "random"
+    """Any programs."""
+    GROUPED = "grouped"
+    """Random tasks, and of each as many random programs as make a block."""
+    DIVERSE = "diverse"
+    """Blocks too: of tasks, then of programs, that a model finds unlike each other and is unsure of."""
+
+
+def label_order(
+    choose: Choose, data: MeasuredDataset, candidates: Programs, seed: int, source: Callable[[], TLP]
+) -> Programs:
+    """The order in which programs are labelled.
+
+    Args:
+        choose: by which rule.
+        data: training tasks; their labels are not looked at.
+        candidates: (n,) the programs that can be labelled.
+        seed: of all that is random.
+        source: gives a model trained on other platforms, for the rules that need one.
+
+    Returns:
+        (n,) the candidates.
+    """
+    rng = np.random.default_rng((seed, 7))
+    if choose is Choose.RANDOM:
+        return rng.permutation(candidates)
+    task_of = data.task_index[candidates]
+    tasks = np.unique(task_of)
+    if choose is Choose.GROUPED:
+        queues = [rng.permutation(candidates[task_of == task]) for task in tasks]
+        return _in_blocks(queues, rng.permutation(len(tasks)))
+    embeddings, scores, doubts = _seen_by(source(), data, candidates, task_of)
+    queues = [_spread_out(np.flatnonzero(task_of == task), embeddings, scores, doubts) for task in tasks]
+    means = np.stack([embeddings[queue].mean(0) for queue in queues])
+    task_doubts = np.array([doubts[queue].mean() for queue in queues])
+    first = int(rng.integers(len(tasks)))
+    return _in_blocks([candidates[queue] for queue in queues], _farthest_first(means, task_doubts, first))
+
+
+def _in_blocks(queues: list[Programs], tasks: NDArray[np.int64]) -> Programs:
+    """A block of each task in turn, then the next block of each."""
+    longest = max(map(len, queues), default=0)
+    blocks = [queues[task][i : i + BLOCK] for i in range(0, longest, BLOCK) for task in tasks]
+    return np.concatenate([np.empty(0, np.int64), *blocks])
+
+
+def _spread_out(
+    rows: NDArray[np.int64],
+    embeddings: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    doubts: NDArray[np.float64],
+) -> NDArray[np.int64]:
+    """A task's programs: the one that scores best, as what all others are compared with, then far ones."""
+    return rows[_farthest_first(embeddings[rows], doubts[rows], int(scores[rows].argmax()))]
+
+
+def _farthest_first(
+    points: NDArray[np.float64], doubts: NDArray[np.float64], first: int
+) -> NDArray[np.int64]:
+    """Greedy k-centre, in which a doubtful point counts as up to three times as far as a sure one."""
+    n = len(points)
+    worth = 0.5 + (ranks(doubts) / max(n - 1, 1))
+    order = [first]
+    distance = np.linalg.norm(points - points[first], axis=1)
+    distance[first] = -np.inf
+    while len(order) < n:
+        nearest = np.where(np.isneginf(distance), -np.inf, (distance + 1e-9) * worth)
+        chosen = int(nearest.argmax())
+        order.append(chosen)
+        distance = np.minimum(distance, np.linalg.norm(points - points[chosen], axis=1))
+        distance[chosen] = -np.inf
+    return np.array(order, np.int64)
+
+
+def _seen_by(
+    network: TLP, data: MeasuredDataset, programs: Programs, task_of: NDArray[np.int32]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """(n, H) embeddings on one scale, (n,) mean scores, (n,) how far members and heads disagree."""
+    pooled, found = [], []
+    device = next(network.parameters()).device
+    member = network.members[0]
+    assert isinstance(member, Member)
+    with torch.inference_mode():
+        for begin in range(0, len(programs), BATCH):
+            features = torch.from_numpy(data.features(programs[begin : begin + BATCH])).to(device)
+            x, real = network.inputs(features)
+            h = member.trunk(x, real) * real.unsqueeze(-1)  # (n, L, H)
+            pooled.append((h.sum(1) / real.sum(1).clamp(min=1).unsqueeze(-1)).cpu().numpy())
+            each = torch.stack([m(x, real) for m in network.members], dim=1)  # (n, members, P)
+            found.append(each.flatten(1).cpu().numpy())
+    embeddings, scores = np.concatenate(pooled).astype(np.float64), np.concatenate(found).astype(np.float64)
+    embeddings = (embeddings - embeddings.mean(0)) / (embeddings.std(0) + 1e-6)
+    places = np.empty_like(scores)
+    for task in np.unique(task_of):
+        rows = np.flatnonzero(task_of == task)
+        for column in range(scores.shape[1]):
+            places[rows, column] = ranks(scores[rows, column]) / max(len(rows) - 1, 1)
+    return embeddings, scores.mean(1), places.std(1)

@@ -1,0 +1,157 @@
+"""Trainings by name of all that they depend on: what was trained once is read again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from torch import Tensor
+
+from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.errors import ModelFileError
+from tlp_tvm.evaluation.few_shot.labels import of_platforms
+from tlp_tvm.evaluation.few_shot.pretraining import pretrain
+from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
+from tlp_tvm.files import write_whole
+from tlp_tvm.model.scoring import pick_device
+from tlp_tvm.model.tlp import TLP, TLPSettings
+from tlp_tvm.training.loop import TrainSettings, train
+from tlp_tvm.training.start import Start
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained network."""
+
+    settings: TLPSettings
+    weights: dict[str, Tensor]
+    head: int | None = 0
+    """The head that scores; None for the mean of all."""
+
+
+class Lab:
+    """What recipes train with.
+
+    Attributes:
+        data: training tasks, every platform, all labels; recipes are told which of the target's to look at.
+        target: the target's column.
+        others: all other columns.
+    """
+
+    def __init__(self, data: MeasuredDataset, settings: FewShotSettings, tell: Tell) -> None:
+        self.data = data
+        self.settings = settings
+        self.tell = tell
+        self.device = pick_device(settings.device)
+        self.target = [platform.name for platform in data.platforms].index(settings.target)
+        self.others = [column for column in range(len(data.platforms)) if column != self.target]
+
+    def training(self, seed: int, **changes: Any) -> TrainSettings:
+        """How to train, with a seed."""
+        return replace(self.settings.training, seed=seed, **changes)
+
+    def fit(
+        self,
+        what: str,
+        data: MeasuredDataset,
+        training: TrainSettings,
+        start: Start | None = None,
+        model: TLPSettings | None = None,
+    ) -> Fitted:
+        """Train on all tasks of `data` to the last epoch, or read what was trained so before.
+
+        Args:
+            what: what is trained, in words.
+            data: its labels, and a head for each of its platforms.
+            training: how.
+            start: the weights to begin with.
+            model: their settings; the run's own when None.
+        """
+        model = model or TLPSettings.of_layout(data.layout, len(data.platforms), **self.settings.model)
+
+        def make(folder: Path) -> dict[str, Tensor]:
+            def on_epoch(entry: dict[str, Any]) -> None:
+                self.tell(f"{what}: epoch {entry['epoch']} of {training.epochs}")
+
+            trained = train(
+                data,
+                None,
+                model,
+                training,
+                folder,
+                device=self.settings.device,
+                start=start,
+                on_epoch=on_epoch,
+            )
+            return trained.weights
+
+        parts = [start.digest if start else None, _digest(data.latencies)]
+        return Fitted(model, self._kept("fit", data, model, training, parts, make))
+
+    def source(self, seed: int) -> Fitted:
+        """A model of the other platforms, with all their labels; scores by the mean of its heads."""
+        data = of_platforms(self.data, self.others)
+        return replace(self.fit("the other platforms", data, self.training(seed)), head=None)
+
+    def pretrained(self, seed: int) -> Fitted:
+        """A network of one head whose trunk has read every sequence, and no label."""
+        training = self.training(seed)
+        model = TLPSettings.of_layout(self.data.layout, 1, **self.settings.model)
+
+        def on_epoch(epoch: int) -> None:
+            self.tell(f"pretraining: epoch {epoch} of {training.epochs}")
+
+        def make(folder: Path) -> dict[str, Tensor]:  # noqa: ARG001 (it keeps no state)
+            return pretrain(self.data, model, training, device=self.device, on_epoch=on_epoch)
+
+        return Fitted(model, self._kept("pretrain", self.data, model, training, [], make))
+
+    def network(self, fitted: Fitted) -> TLP:
+        """The network, ready to score."""
+        weights = {name: tensor.to(self.device) for name, tensor in fitted.weights.items()}
+        return TLP.with_weights(fitted.settings, weights)
+
+    def _kept(
+        self,
+        kind: str,
+        data: MeasuredDataset,
+        model: TLPSettings,
+        training: TrainSettings,
+        parts: list[Any],
+        make: Callable[[Path], dict[str, Tensor]],
+    ) -> dict[str, Tensor]:
+        known = [kind, data.digest, data.layout.digest, model.to_dict(), training.to_dict(), *parts]
+        names = [[platform.name for platform in data.platforms], [task.workload_key for task in data.tasks]]
+        programs = [_digest(data.starts), _digest(data.task_index)]
+        digest = hashlib.sha256(json.dumps([known, names, programs], sort_keys=True).encode()).hexdigest()[
+            :32
+        ]
+        file = self.settings.cache / f"{digest}.safetensors"
+        if file.is_file():
+            try:
+                return safetensors.torch.load(file.read_bytes())
+            except SafetensorError as error:
+                raise ModelFileError(
+                    f"{file}: expected the weights of a training, found {error}; delete it to train again"
+                ) from error
+        folder = self.settings.cache / digest
+        folder.mkdir(parents=True, exist_ok=True)
+        weights = {name: tensor.cpu().contiguous() for name, tensor in make(folder).items()}
+        write_whole(file, safetensors.torch.save(weights))
+        shutil.rmtree(folder)
+        return weights
+
+
+def _digest(values: NDArray[Any]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest()
