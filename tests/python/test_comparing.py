@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from programs import LAYOUT, tiny_config, write_dataset
-from tlp_tvm.ansor.adaptation import TaskAdapter
+from tlp_tvm.model.adaptation import TaskAdapter
 from tlp_tvm.errors import DatasetError, ModelFileError
 from tlp_tvm.evaluation.comparing import RANDOM, ComparedRow, OverSeeds, compare_rankers
 from tlp_tvm.evaluation.corpus import Corpus

@@ -11,18 +11,15 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.adaptation import TaskAdapter
 from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.errors import ModelFileError, TuningError
+from tlp_tvm.errors import TuningError
 from tlp_tvm.features import extract_states
-
-if TYPE_CHECKING:
-    from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.search_scores import Scorer, SearchScores, as_weights
 
 load_tvm()
 _PythonBasedModel = importlib.import_module("tvm.auto_scheduler.cost_model.cost_model").PythonBasedModel
@@ -30,41 +27,11 @@ _PythonBasedModel = importlib.import_module("tvm.auto_scheduler.cost_model.cost_
 BATCH = 8192
 """States whose embeddings are in memory at a time; a search round of TVM asks for about 2,000 at once."""
 
-MAX_SCORE = 80.0
-"""Scores are bounded by this before `exp`, which float32 can hold up to 88."""
 
+class TLPCostModel(_PythonBasedModel, SearchScores):  # type: ignore[misc, valid-type]
+    """Scores programs in TVM's search with a TLP model; `SearchScores` says what it holds."""
 
-class Scorer(Protocol):
-    """What is asked of a model: `tlp_tvm.model.ScoringModel`, or anything else that can do this."""
-
-    @property
-    def layout(self) -> FeatureLayout:
-        """Of the embeddings that it scores."""
-        ...
-
-    @property
-    def platforms(self) -> tuple[str, ...]:
-        """Names of its heads."""
-        ...
-
-    def score(self, X: NDArray[np.float32], platform: str | None = None) -> NDArray[np.float32]:
-        """One number a program, higher is better: (N, L, E) -> (N,); None for the mean of all heads."""
-        ...
-
-    def platform_of(self, target: str) -> str:
-        """The platform that a TVM target names; raises ModelFileError if none fits."""
-        ...
-
-
-class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
-    """Scores programs in TVM's search with a TLP model.
-
-    Attributes:
-        model: that scores.
-        platform: the head that scores; None for the one that a task's target names, or else the mean of all.
-        online: whether it learns from the measurements of the search.
-        error: the first error inside a call from TVM, whose frames lose it in older versions.
-    """
+    framework = "ansor"
 
     def __init__(
         self,
@@ -84,36 +51,11 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
             online: whether the model learns from the measurements of the search.
 
         Raises:
-            ModelFileError: the model cannot be read.
+            ModelFileError: the model cannot be read, or reads programs of another framework.
             TuningError: the model has no such platform.
         """
         super().__init__()
-        self.model = _loaded(model, device)
-        if platform is not None and platform not in self.model.platforms:
-            raise TuningError(
-                f"{_name(self.model)}: expected one of its platforms {', '.join(self.model.platforms)}, "
-                f'found "{platform}"'
-            )
-        self.platform = platform
-        self.error: BaseException | None = None
-        self.online = online
-        self._platforms: dict[str, str | None] = {}
-        self._adapters: dict[str, TaskAdapter] = {}
-
-    def platform_for(self, target: str) -> str | None:
-        """The head that scores programs for a target.
-
-        Args:
-            target: TVM target.
-
-        Returns:
-            The chosen platform, or else the one that the target names, or else None: the mean of all heads.
-        """
-        if self.platform is not None:
-            return self.platform
-        if target not in self._platforms:
-            self._platforms[target] = _platform_of(self.model, target)
-        return self._platforms[target]
+        self.use_model(model, platform, device, online)
 
     def scores(self, task: Any, states: Any) -> NDArray[np.float32]:
         """The logarithm of what `predict` gives: any finite number, higher is better.
@@ -134,33 +76,13 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
         for begin in range(0, count, BATCH):
             # A slice of an Array is a Python list; the Arrays that TVM's search sends are read whole.
             part = states if count <= BATCH else states[begin : min(begin + BATCH, count)]
-            embeddings, own = self._scored(task, part)
-            adapter = self._adapters.get(str(task.workload_key))
-            if adapter is not None and adapter.ready:
-                own = adapter.speeds(embeddings, own)
+            embeddings = extract_states(part, self.model.layout)
+            own = self.scores_of(str(task.workload_key), str(task.target), embeddings)
             scores[begin : begin + len(own)] = own
         return scores
 
-    def _scored(self, task: Any, states: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Embeddings and the model's own scores."""
-        embeddings = extract_states(states, self.model.layout)
-        return embeddings, self._own_scores(embeddings, str(task.target))
-
-    def _own_scores(self, embeddings: NDArray[np.float32], target: str) -> NDArray[np.float32]:
-        scores = self.model.score(embeddings, self.platform_for(target))
-        if bad := int(np.count_nonzero(~np.isfinite(scores))):
-            raise ModelFileError(
-                f"{_name(self.model)}: expected finite scores, found {bad} of {len(scores)} that are not; "
-                "train or export the model again"
-            )
-        return scores
-
     def predict(self, task: Any, states: Any) -> NDArray[np.float32]:
-        """What TVM breeds by: positive and monotone in the scores.
-
-        TVM picks parents with a probability proportional to this number, and never those of a negative one.
-        `exp` makes that fit models trained on pairs: there a difference of two scores is the logarithm of the
-        odds that one program is faster than the other. Online, this is the expected relative speed.
+        """What TVM breeds by: positive and monotone in the scores (`as_weights`).
 
         Args:
             task: `auto_scheduler.SearchTask` of the states.
@@ -173,7 +95,7 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
             TuningError: the user interrupted the search in here, where TVM would swallow `KeyboardInterrupt`.
         """
         try:
-            return np.exp(np.clip(self.scores(task, states), -MAX_SCORE, MAX_SCORE))
+            return as_weights(self.scores(task, states))
         except KeyboardInterrupt as interrupt:
             self.error = self.error or interrupt
             raise TuningError("the search was interrupted") from interrupt
@@ -213,37 +135,3 @@ class TLPCostModel(_PythonBasedModel):  # type: ignore[misc, valid-type]
         task = inputs[0].task
         embeddings = extract_states([measured.state for measured in inputs], self.model.layout)
         self.learn(str(task.workload_key), str(task.target), embeddings, np.asarray(latencies, np.float64))
-
-    def learn(
-        self, workload_key: str, target: str, embeddings: NDArray[np.float32], latencies: NDArray[np.float64]
-    ) -> None:
-        """Take in measurements of a task, of this search or an earlier one; the model itself stays as it is.
-
-        Args:
-            workload_key: of the task.
-            target: TVM target.
-            embeddings: (n, L, E) in the model's layout.
-            latencies: (n,) seconds; infinity where a program failed.
-        """
-        adapter = self._adapters.setdefault(workload_key, TaskAdapter())
-        adapter.learn(embeddings, self._own_scores(embeddings, target), latencies)
-
-
-def _loaded(model: Scorer | str | os.PathLike[str], device: str) -> Scorer:
-    if not isinstance(model, str | os.PathLike):
-        return model
-    from tlp_tvm.model.checkpoint import load_model
-
-    loaded: Scorer = load_model(model).to(device)
-    return loaded
-
-
-def _platform_of(model: Scorer, target: str) -> str | None:
-    try:
-        return str(model.platform_of(target))
-    except ModelFileError:  # no head is of that target
-        return None
-
-
-def _name(model: Scorer) -> str:
-    return f"model {getattr(model, 'name', type(model).__name__)}"

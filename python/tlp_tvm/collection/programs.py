@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm import _core
-from tlp_tvm.ansor.adaptation import TaskAdapter
+from tlp_tvm.model.adaptation import TaskAdapter
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.records import read_records
 from tlp_tvm.ansor.sampling import sample_states

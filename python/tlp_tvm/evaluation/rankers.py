@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.adaptation import TaskAdapter
+from tlp_tvm.model.adaptation import TaskAdapter
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.features import Embedding, FeatureLayout
 

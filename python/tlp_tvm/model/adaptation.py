@@ -93,6 +93,13 @@ class TaskAdapter:
             self._embeddings, self._scores, self._speeds = known[keep], self._scores[keep], self._speeds[keep]
             self._fit = None
 
+    @property
+    def measured(self) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """The programs that are remembered: embeddings (n, L * E), and latencies (n,) in seconds."""
+        with self._lock:
+            rows = np.empty((0, 0), np.float32) if self._embeddings is None else self._embeddings
+            return rows.copy(), np.exp(-self._speeds)
+
     def speeds(self, embeddings: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Expected speed of programs.
 
