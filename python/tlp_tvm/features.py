@@ -97,8 +97,8 @@ def extract_traces(
         threads: native threads; 0 for every core. The result does not depend on it.
         out: (N, L, E) float32 to write to instead of a new array.
         report: gets what the layout could not show.
-        route: "native" reads TVM's objects in place, by tvm-ffi's reflection. "json" lets TVM write every trace
-            as JSON and reads that: some hundred times slower, right for any TVM with MetaSchedule.
+        route: "native" reads TVM's objects in place, by tvm-ffi's reflection. "json" lets TVM write every
+            trace as JSON and reads that: some hundred times slower, right for any TVM with MetaSchedule.
 
     Returns:
         (N, L, E) float32.

@@ -65,7 +65,7 @@ class FeatureLayout:
 
     @classmethod
     def preset(cls, name: str) -> FeatureLayout:
-        """A layout that ships with the package: "ansor", "paper-cpu" (25 x 22), "paper-gpu" (40 x 20), "metaschedule".
+        """A layout that ships: "ansor", "metaschedule", "paper-cpu" (25 x 22) or "paper-gpu" (40 x 20).
 
         Raises:
             LayoutError: there is no preset of that name.

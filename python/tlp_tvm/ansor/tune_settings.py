@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tlp_tvm.ansor.measure import MeasureSettings
 
 if TYPE_CHECKING:
-    from tlp_tvm.model.search_scores import Scorer
     from tlp_tvm.ansor.end_to_end import EndToEnd
+    from tlp_tvm.model.search_scores import Scorer
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""All that knows MetaSchedule, the framework of today's TVM; nothing here is imported before it is asked for."""
+"""All that knows MetaSchedule, the search of today's TVM; nothing here is imported before it is asked for."""
 
 from __future__ import annotations
 

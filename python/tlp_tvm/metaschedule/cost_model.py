@@ -11,6 +11,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.errors import ModelFileError, TuningError
+from tlp_tvm.errors import ModelFileError, StateError, TuningError
 from tlp_tvm.features import extract_traces
 from tlp_tvm.files import write_whole
 from tlp_tvm.metaschedule.locate import load_tvm
@@ -27,9 +29,12 @@ from tlp_tvm.model.search_scores import Scorer, SearchScores, as_weights, name_o
 
 load_tvm()
 
-import tvm  # noqa: E402 - which one is settled by load_tvm
-from tvm.ir.utils import derived_object  # noqa: E402
+from tvm.ir.utils import derived_object  # noqa: E402 - which TVM is settled by load_tvm
 from tvm.s_tir.meta_schedule.cost_model import PyCostModel  # noqa: E402
+from tvm_ffi import register_error, structural_hash  # noqa: E402
+
+for _error in (ModelFileError, StateError, TuningError):  # so that they come out of TVM as they went in
+    register_error(_error.__name__, _error)
 
 FORMAT = "tlp-tvm-measurements"
 
@@ -122,10 +127,10 @@ class TLPCostModel(PyCostModel, SearchScores):  # type: ignore[misc]
         self._targets[_key_of(context)] = flags_of(context.target)
 
     def save(self, path: str) -> None:
-        """Write what was learned online: the measured programs of every task. The model itself is a file already.
+        """Write what was learned online: the measured programs of every task. The model is a file already.
 
         Args:
-            path: of the file, by custom .npz.
+            path: of the file, in NumPy's .npz format whatever it is called; nothing in it is pickled.
         """
         tasks = [key for key, adapter in self._adapters.items() if len(adapter.measured[1])]
         about = {
@@ -152,22 +157,23 @@ class TLPCostModel(PyCostModel, SearchScores):  # type: ignore[misc]
             OSError: it cannot be read.
         """
         layout = self.model.layout
+        data = Path(path).read_bytes()
         try:
-            with np.load(Path(path), allow_pickle=False) as arrays:
+            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 about = json.loads(arrays["about"].tobytes())
                 if about["format"] != FORMAT:
                     raise KeyError(about["format"])
                 programs = [arrays[f"programs{i}"] for i in range(len(about["tasks"]))]
                 latencies = [arrays[f"latencies{i}"] for i in range(len(about["tasks"]))]
-        except (ValueError, KeyError, TypeError, EOFError) as error:
+        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ModelFileError(
                 f"{path}: expected measurements that a TLPCostModel saved, found {error}"
             ) from error
         if about["layout_digest"] != layout.digest:
             raise ModelFileError(
                 f'{path}: expected measurements in the layout "{layout.name}" ({layout.digest}) of '
-                f'{name_of(self.model)}, found "{about["layout"]}" ({about["layout_digest"]}); load them into '
-                "a cost model with that layout"
+                f'{name_of(self.model)}, found "{about["layout"]}" ({about["layout_digest"]}); '
+                "load them into a cost model with that layout"
             )
         self.online = True
         for task, rows, seconds in zip(about["tasks"], programs, latencies, strict=True):
@@ -178,7 +184,9 @@ class TLPCostModel(PyCostModel, SearchScores):  # type: ignore[misc]
 
 def _key_of(context: Any) -> str:
     """A task's program, whatever its name: every single task of MetaSchedule is called "main"."""
-    return f"{tvm.ir.structural_hash(context.mod):016x}" if context.mod is not None else str(context.task_name)
+    if context.mod is None:
+        return str(context.task_name)
+    return f"{structural_hash(context.mod) & (1 << 64) - 1:016x}"
 
 
 def _latency_of(result: Any) -> float:

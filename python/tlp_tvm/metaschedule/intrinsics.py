@@ -28,7 +28,7 @@ def import_intrinsics() -> None:
         inspect.getouterframes = complete
 
 
-def _outer_frames(frame: Any, context: int = 1) -> list[inspect.FrameInfo]:
+def _outer_frames(frame: Any, context: int = 1) -> list[inspect.FrameInfo]:  # noqa: ARG001 - as there
     """`inspect.getouterframes` without source lines."""
     frames = []
     at: FrameType | None = frame

@@ -1,4 +1,4 @@
-"""SearchScores: what the cost models of every framework share. Their model scores, measurements refine that."""
+"""SearchScores: what the cost models of all frameworks share: a model scores, measurements refine that."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ class SearchScores:
         layout = self.model.layout
         if layout.framework != self.framework:
             raise ModelFileError(
-                f'{name_of(self.model)}: expected a model of {self.framework}, found the layout "{layout.name}" '
-                f"of {layout.framework}; choose a model trained on programs of {self.framework}"
+                f"{name_of(self.model)}: expected a model of {self.framework}, found the layout "
+                f'"{layout.name}" of {layout.framework}; choose a model trained on programs of {self.framework}'
             )
         if platform is not None and platform not in self.model.platforms:
             raise TuningError(
