@@ -1,4 +1,4 @@
-"""The native reading of every sampled trace equals the slow one, and the database's; and goes back into TVM."""
+"""What is read natively of every sampled trace equals the slow reading and the database, and goes back."""
 
 from __future__ import annotations
 

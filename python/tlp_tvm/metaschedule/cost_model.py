@@ -139,7 +139,7 @@ class TLPCostModel(PyCostModel, SearchScores):  # type: ignore[misc]
             "layout_digest": self.model.layout.digest,
             "tasks": [{"key": key, "target": self._targets.get(key, "")} for key in tasks],
         }
-        arrays = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}
+        arrays: dict[str, NDArray[Any]] = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}
         for i, key in enumerate(tasks):
             arrays[f"programs{i}"], arrays[f"latencies{i}"] = self._adapters[key].measured
         data = io.BytesIO()

@@ -21,7 +21,7 @@ def import_intrinsics() -> None:
     if INTRINSICS in sys.modules:
         return
     complete = inspect.getouterframes
-    inspect.getouterframes = _outer_frames  # type: ignore[assignment]
+    inspect.getouterframes = _outer_frames
     try:
         importlib.import_module(INTRINSICS)
     finally:

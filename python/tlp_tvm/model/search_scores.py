@@ -72,7 +72,8 @@ class SearchScores:
         if layout.framework != self.framework:
             raise ModelFileError(
                 f"{name_of(self.model)}: expected a model of {self.framework}, found the layout "
-                f'"{layout.name}" of {layout.framework}; choose a model trained on programs of {self.framework}'
+                f'"{layout.name}" of {layout.framework}; '
+                f"choose a model trained on programs of {self.framework}"
             )
         if platform is not None and platform not in self.model.platforms:
             raise TuningError(
