@@ -73,7 +73,7 @@ struct FieldInfo {
   std::int64_t flags, size, alignment, offset;
   Getter getter;
   void* setter;
-  Any default_value;
+  std::int64_t default_value[2];  ///< an Any
   std::int32_t static_type_index;
 };
 

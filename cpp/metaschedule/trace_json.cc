@@ -85,7 +85,6 @@ void TraceJsonReader::ReadDecisions(JsonCursor* cursor) {
   while (cursor->NextItem(']', &first)) {
     cursor->OpenList("a decision");
     Decided& decided = decisions_.emplace_back();
-    decided.is_used = false;
     decided.index = cursor->Integer("the instruction of a decision", 0);
     cursor->NextField("the value of a decision");
     ReadValue(cursor, false, 0, &decided.value);

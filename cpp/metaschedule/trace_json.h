@@ -47,9 +47,9 @@ class TraceJsonReader {
 
  private:
   struct Decided {
-    std::int64_t index;
+    std::int64_t index = 0;
     std::vector<Value> value;
-    bool is_used;
+    bool is_used = false;
   };
   void ReadDecisions(JsonCursor* cursor);
   void ReadInstruction(JsonCursor* cursor, std::size_t i);

@@ -104,7 +104,7 @@ class TraceReader {
  private:
   /*! \brief A trace, and what to give back when it has been read. */
   struct Held {
-    const ffi::Object* trace;
+    const ffi::Object* trace = nullptr;
     ffi::Any owned;
   };
   Held TraceOf(const ffi::Any& item) const;

@@ -88,7 +88,7 @@ def test_with_shape_changes_the_shape_alone() -> None:
 
 
 def test_an_unknown_preset_is_refused() -> None:
-    with pytest.raises(LayoutError, match='one of the presets ansor, paper-cpu, paper-gpu, metaschedule, found "paper"'):
+    with pytest.raises(LayoutError, match='one of the presets ansor, .*, metaschedule, found "paper"'):
         FeatureLayout.preset("paper")
 
 
