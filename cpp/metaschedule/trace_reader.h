@@ -109,6 +109,8 @@ class TraceReader {
   };
   Held TraceOf(const ffi::Any& item) const;
   void ReadTrace(const ffi::Object* trace, int until, TraceScratch* scratch) const;
+  /*! \brief Starts fetching the objects of instructions [begin, end) before they are read. */
+  void Prefetch(const ffi::Sequence& instructions, std::int64_t begin, std::int64_t end) const;
   std::size_t KindOf(const ffi::Object* instruction, TraceScratch* scratch) const;
   const ffi::Sequence& ListOf(const ffi::Any& list, const char* what) const;
   void AddAll(const ffi::Sequence& list, int depth, TraceScratch* scratch,
