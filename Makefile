@@ -5,6 +5,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
+# Two TVMs do not fit in one process: MetaSchedule's has an environment of its own. It is a plain one, made
+# like the first: sharing torch by a .pth file would put Ansor's TVM, which is beside it, on its path too.
+MS_VENV := .venv-metaschedule
+MS_BIN := $(MS_VENV)/bin
+MS_PIP := $(MS_BIN)/python -m pip install --quiet --constraint constraints.txt \
+  --constraint constraints-metaschedule.txt
+
+# What to install, from pyproject.toml: the package's needs, and the extras that "$(1)" is true of.
+REQUIREMENTS = import itertools, tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+  extras = (v for k, v in p["project"]["optional-dependencies"].items() if $(1)); \
+  print(*p["build-system"]["requires"], *p["project"]["dependencies"], *itertools.chain(*extras), sep="\n")
+
 NATIVE := CMakeLists.txt $(wildcard cmake/*) $(shell find cpp -type f)
 CPP_SOURCES := $(shell find cpp tests/cpp -name '*.cc')
 CPP_HEADERS := $(shell find cpp tests/cpp -name '*.h')
@@ -26,7 +38,7 @@ export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help quickstart test test-cpp test-python lint lint-python lint-cpp tidy format bench results dataset \
+.PHONY: help quickstart test test-cpp test-python test-metaschedule lint lint-python lint-cpp tidy format bench results dataset \
 	pretrained fuzz sanitize clean distclean
 
 help:  ## what there is to make
@@ -36,7 +48,7 @@ quickstart: $(VENV)/.package  ## install, then tune a small network on this mach
 	$(BIN)/tlp-tvm doctor
 	$(BIN)/tlp-tvm tune $(NET) --trials $(TRIALS) --out runs/quickstart
 
-test: test-cpp test-python  ## install, then every test
+test: test-cpp test-python test-metaschedule  ## install, then every test
 
 test-cpp: $(VENV)/.dependencies
 	$(CMAKE) -B build/tests $(CMAKE_TESTS)
@@ -45,6 +57,9 @@ test-cpp: $(VENV)/.dependencies
 
 test-python: $(VENV)/.package
 	$(BIN)/python -m pytest
+
+test-metaschedule: $(MS_VENV)/.package  ## the tests of the second framework, in its own environment
+	$(MS_BIN)/python -m pytest tests/metaschedule
 
 lint: lint-python lint-cpp  ## formatting, types and suspicious code; any finding fails
 
@@ -96,10 +111,10 @@ sanitize: $(VENV)/.dependencies  ## the C++ tests, and fuzzed records, under the
 
 clean:  ## remove what was built; the environment stays
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -f $(VENV)/.package
+	rm -f $(VENV)/.package $(MS_VENV)/.package
 
 distclean: clean  ## remove the environment too
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(MS_VENV)
 
 # The environment: made once, and brought up to date when the pinned versions or the package's needs change.
 $(VENV)/.created:
@@ -110,17 +125,27 @@ $(VENV)/.created:
 $(VENV)/.dependencies: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "== $(VENV): the pinned dependencies, about 2.5 GB"
 	$(PIP) pip
-	$(BIN)/python -c 'import itertools, tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
-	  extras = p["project"]["optional-dependencies"].values(); \
-	  print(*p["build-system"]["requires"], *p["project"]["dependencies"], *itertools.chain(*extras), sep="\n")' \
-	  >$(VENV)/requirements.txt
+	$(BIN)/python -c '$(call REQUIREMENTS,k != "metaschedule")' >$(VENV)/requirements.txt
 	$(PIP) cmake ninja --requirement $(VENV)/requirements.txt
+	touch $@
+
+$(MS_VENV)/.dependencies: $(VENV)/.created pyproject.toml constraints.txt constraints-metaschedule.txt
+	@echo "== $(MS_VENV): the pinned dependencies, about 1.9 GB"
+	$(BIN)/python -m venv $(MS_VENV)
+	$(MS_PIP) pip
+	$(BIN)/python -c '$(call REQUIREMENTS,k in ("metaschedule", "test"))' >$(MS_VENV)/requirements.txt
+	$(MS_PIP) cmake ninja --requirement $(MS_VENV)/requirements.txt
 	touch $@
 
 # The package itself: Python files are live, a change of the C++ side builds it again.
 $(VENV)/.package: $(VENV)/.dependencies $(NATIVE)
 	@echo "== $(VENV): building tlp-tvm"
 	$(PIP) --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(MS_VENV)/.package: $(MS_VENV)/.dependencies $(NATIVE)
+	@echo "== $(MS_VENV): building tlp-tvm"
+	$(MS_PIP) --no-deps --no-build-isolation --config-settings=build-dir=build/metaschedule --editable .
 	touch $@
 
 # clang-tidy, file by file, again only for what changed.

@@ -22,6 +22,7 @@ using Embedding = pybind11::array_t<float, pybind11::array::c_style>;
 void RegisterLayout(pybind11::module_& module);
 void RegisterRecords(pybind11::module_& module);
 void RegisterStates(pybind11::module_& module);
+void RegisterTraces(pybind11::module_& module);
 
 /*! \return The record form of a program, as Python lists. */
 pybind11::list StepsOf(const PrimitiveSequence& sequence, const Vocabulary& vocabulary);

@@ -16,4 +16,5 @@ PYBIND11_MODULE(_core, module) {
   tlp_tvm::bindings::RegisterLayout(module);
   tlp_tvm::bindings::RegisterRecords(module);
   tlp_tvm::bindings::RegisterStates(module);
+  tlp_tvm::bindings::RegisterTraces(module);
 }

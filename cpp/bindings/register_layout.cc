@@ -7,6 +7,7 @@
 #include "ansor/steps.h"
 #include "bindings/bindings.h"
 #include "core/error.h"
+#include "metaschedule/kinds.h"
 
 namespace py = pybind11;
 
@@ -16,8 +17,11 @@ namespace {
 
 const Vocabulary& VocabularyOf(const std::string& framework) {
   if (framework == ansor::kVocabulary.framework) return ansor::kVocabulary;
-  throw LayoutError("layout: expected a framework that this version knows (ansor), found \"" +
-                    framework + "\"");
+  const Vocabulary& traces = metaschedule::TraceVocabulary();
+  if (framework == traces.framework) return traces;
+  throw LayoutError(
+      "layout: expected a framework that this version knows (ansor, metaschedule), found \"" +
+      framework + "\"");
 }
 
 /*! \brief The entry of a mapping, or a sentence that says which one is missing. */
@@ -113,6 +117,17 @@ Layout LayoutOf(const py::dict& spec, const Vocabulary& vocabulary) {
   layout.length = EntryOf<int>(spec, "length", "layout");
   layout.width = EntryOf<int>(spec, "width", "layout");
   layout.drop = DropOf(EntryOf<std::string>(spec, "drop", "layout"));
+  if (spec.contains("until")) {
+    layout.until =
+        static_cast<int>(KindOf(vocabulary, EntryOf<std::string>(spec, "until", "layout")));
+  }
+  if (spec.contains("omit")) {
+    layout.omitted.assign(vocabulary.kind_count, false);
+    for (const auto& item : EntryOf<py::list>(spec, "omit", "layout")) {
+      layout.omitted[KindOf(vocabulary, ValueOf<std::string>(item, "layout: expected a kind"))] =
+          true;
+    }
+  }
   layout.one_hot.assign(vocabulary.kind_count, -1);
   for (const auto& item : EntryOf<py::list>(spec, "kinds", "layout")) {
     const auto name = ValueOf<std::string>(item, "layout: expected a kind");

@@ -57,19 +57,38 @@ void Encoder::Encode(const PrimitiveSequence& sequence, float* out, EncodingRepo
   std::memset(out + written, 0, (layout_.size() - written) * sizeof(float));
 }
 
+std::size_t Encoder::ShownRows(const PrimitiveSequence& sequence) const {
+  if (layout_.until < 0 && layout_.omitted.empty()) return sequence.size;
+  std::size_t shown = 0;
+  for (std::size_t i = 0; i < sequence.size; ++i) {
+    const auto kind = sequence.primitives[i].kind;
+    if (static_cast<int>(kind) == layout_.until) break;
+    shown += layout_.omitted.empty() || !layout_.omitted[kind];
+  }
+  return shown;
+}
+
 std::size_t Encoder::EncodeRows(const PrimitiveSequence& sequence, float* out,
                                 EncodingReport* report) const {
   const auto length = static_cast<std::size_t>(layout_.length);
   const auto width = static_cast<std::size_t>(layout_.width);
-  const std::size_t kept = std::min(sequence.size, length);
-  const std::size_t cut = sequence.size - kept;
+  const std::size_t shown = ShownRows(sequence);
+  const std::size_t kept = std::min(shown, length);
+  const std::size_t cut = shown - kept;
   std::size_t head = kept;  // rows before the cut
   if (layout_.drop == Drop::kHead) head = 0;
   if (layout_.drop == Drop::kMiddle) head = kept / 2;
 
   std::memset(out, 0, kept * width * sizeof(float));
-  for (std::size_t row = 0; row < kept; ++row, out += width) {
-    const Primitive& primitive = sequence.primitives[row < head ? row : row + cut];
+  std::size_t skipped = 0;  // of the rows that are cut
+  std::size_t position = 0;
+  for (std::size_t row = 0; row < kept; ++position) {
+    const Primitive& primitive = sequence.primitives[position];
+    if (!layout_.omitted.empty() && layout_.omitted[primitive.kind]) continue;
+    if (row == head && skipped != cut) {
+      ++skipped;
+      continue;
+    }
     if (const int column = layout_.one_hot[primitive.kind]; column >= 0) {
       out[column] = 1.0f;
     } else {
@@ -80,6 +99,8 @@ std::size_t Encoder::EncodeRows(const PrimitiveSequence& sequence, float* out,
     } else {
       AlignedRow(primitive, sequence, out, report);
     }
+    out += width;
+    ++row;
   }
   ++report->sequences;
   report->cut_sequences += cut != 0;

@@ -38,6 +38,8 @@ class Encoder {
   const Layout& layout() const { return layout_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
+  /*! \return How many rows the program has before any are cut. */
+  std::size_t ShownRows(const PrimitiveSequence& sequence) const;
   /*! \brief Writes all L * E numbers of `out`; rows past the program are zero. */
   void Encode(const PrimitiveSequence& sequence, float* out, EncodingReport* report) const;
   /*! \brief Writes the rows of the program alone. \return How many: at most L. */

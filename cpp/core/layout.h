@@ -53,6 +53,8 @@ struct Layout {
   int width = 0;   ///< columns E
   bool flat = true;
   Drop drop = Drop::kTail;
+  int until = -1;  ///< the kind at which encoding ends: it and what follows are not shown; -1: none
+  std::vector<bool> omitted;  ///< kinds without a row; empty: every kind has one
   int one_hot_width = 0;
   std::vector<int> one_hot;                     ///< kind -> column, -1 where the layout lacks it
   std::vector<std::vector<FieldRule>> rules;    ///< kind -> field -> rule; aligned layouts only

@@ -13,7 +13,14 @@ from tlp_tvm._core import __version__
 if TYPE_CHECKING:
     from tlp_tvm.ansor.locate import load_tvm
     from tlp_tvm.ansor.records import RecordBatch, iter_records, read_records
-    from tlp_tvm.features import EncodingReport, FeatureLayout, extract_records, extract_states, steps_of
+    from tlp_tvm.features import (
+        EncodingReport,
+        FeatureLayout,
+        extract_records,
+        extract_states,
+        extract_traces,
+        steps_of,
+    )
     from tlp_tvm.model.checkpoint import load_model
 
 _HOMES = {
@@ -22,6 +29,7 @@ _HOMES = {
     "RecordBatch": "tlp_tvm.ansor.records",
     "extract_records": "tlp_tvm.features",
     "extract_states": "tlp_tvm.features",
+    "extract_traces": "tlp_tvm.features",
     "iter_records": "tlp_tvm.ansor.records",
     "load_model": "tlp_tvm.model.checkpoint",
     "load_tvm": "tlp_tvm.ansor.locate",
@@ -47,6 +55,7 @@ __all__ = [
     "__version__",
     "extract_records",
     "extract_states",
+    "extract_traces",
     "iter_records",
     "load_model",
     "load_tvm",

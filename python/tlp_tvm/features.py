@@ -1,4 +1,4 @@
-"""States and records -> embeddings: the extraction, as users call it."""
+"""States, traces and records -> embeddings: the extraction, as users call it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.records import RecordBatch, read_records, steps_of_record
+from tlp_tvm.errors import LayoutError
 from tlp_tvm.layout import FeatureLayout
 
 Embedding = NDArray[np.float32]
@@ -79,6 +80,47 @@ def extract_states(
     return ansor_states.encode(states, layout, threads=threads, out=out, report=report)
 
 
+def extract_traces(
+    traces: Any,
+    layout: FeatureLayout,
+    *,
+    threads: int = 0,
+    out: Embedding | None = None,
+    report: EncodingReport | None = None,
+    route: Literal["native", "json"] = "native",
+) -> Embedding:
+    """Embed live traces of MetaSchedule.
+
+    Args:
+        traces: a list or tvm Array of MeasureCandidate, Schedule or Trace.
+        layout: what to write where; of the framework "metaschedule".
+        threads: native threads; 0 for every core. The result does not depend on it.
+        out: (N, L, E) float32 to write to instead of a new array.
+        report: gets what the layout could not show.
+        route: "native" reads TVM's objects in place, by tvm-ffi's reflection. "json" lets TVM write every
+            trace as JSON and reads that: some hundred times slower, right for any TVM with MetaSchedule.
+
+    Returns:
+        (N, L, E) float32.
+
+    Raises:
+        LayoutError: the layout is of another framework.
+        StateError: an object among `traces` has no trace, or one without decisions.
+    """
+    from tlp_tvm.metaschedule import traces as live
+
+    if layout.framework != "metaschedule":
+        raise LayoutError(
+            f'layout "{layout.name}": expected one of metaschedule, found one of {layout.framework}; '
+            'use FeatureLayout.preset("metaschedule")'
+        )
+    if route == "json":
+        return live.encode_through_json(traces, layout, out=out, report=report)
+    if route != "native":
+        raise ValueError(f'route: expected "native" or "json", found {route!r}')
+    return live.encode(traces, layout, threads=threads, out=out, report=report)
+
+
 def steps_of(state: Any) -> list[list[Any]]:
     """The record form of a state, read natively: what TVM's own serialiser writes, as lists.
 
@@ -126,6 +168,7 @@ __all__ = [
     "RecordBatch",
     "extract_records",
     "extract_states",
+    "extract_traces",
     "read_records",
     "steps_of",
     "steps_of_record",

@@ -15,7 +15,12 @@ from tlp_tvm import _core
 from tlp_tvm.errors import LayoutError
 from tlp_tvm.files import write_whole
 
-PRESETS = {"ansor": "tlp_tvm.ansor", "paper-cpu": "tlp_tvm.ansor", "paper-gpu": "tlp_tvm.ansor"}
+PRESETS = {
+    "ansor": "tlp_tvm.ansor",
+    "paper-cpu": "tlp_tvm.ansor",
+    "paper-gpu": "tlp_tvm.ansor",
+    "metaschedule": "tlp_tvm.metaschedule",
+}
 """Name of each preset -> the package of the framework that has it, in its folder `layouts`."""
 
 
@@ -27,6 +32,8 @@ class FeatureLayout:
 
         name, framework, version   what the layout is called
         length, width              L rows (primitives) and E columns of an embedding
+        until                      optional: the kind at which encoding ends, what follows being derived
+        omit                       optional: kinds without a row, because others say what they say
         drop                       which rows go when a program has more: "tail", "head" or "middle"
         numbers                    "raw", or "scaled" to about [0, 3] by the encoder
         kinds                      primitive kinds in the order of their one-hot, which comes first
@@ -58,7 +65,7 @@ class FeatureLayout:
 
     @classmethod
     def preset(cls, name: str) -> FeatureLayout:
-        """A layout that ships with the package: "ansor", "paper-cpu" (25 x 22) or "paper-gpu" (40 x 20).
+        """A layout that ships: "ansor", "metaschedule", "paper-cpu" (25 x 22) or "paper-gpu" (40 x 20).
 
         Raises:
             LayoutError: there is no preset of that name.
@@ -123,7 +130,7 @@ class FeatureLayout:
 
     @property
     def framework(self) -> str:
-        """Whose primitives it encodes: "ansor"."""
+        """Whose primitives it encodes: "ansor" or "metaschedule"."""
         return str(self._entries["framework"])
 
     @property

@@ -127,3 +127,28 @@ TEST(RowsAloneAreThoseOfTheWhole) {
     }
   }
 }
+
+TEST(OmittedKindsHaveNoRowAndEncodingEndsWhereTheLayoutSays) {
+  const char* const steps =
+      R"([["SP", 2, 0, 512, [4], 1], ["CI", 7], ["SP", 3, 0, 64, [2], 1], ["CHW", 3, "local"], ["SP", 4, 0, 8, [8], 1]])";
+  Layout layout = layouts::Flat(3, 4);
+  layout.omitted.assign(tlp_tvm::ansor::kVocabulary.kind_count, false);
+  layout.omitted[layouts::KindOf("CI")] = true;
+  layout.until = static_cast<int>(layouts::KindOf("CHW"));
+  const Result result = Encode(layout, steps);
+  ExpectRow(result, 0, {1, 0, 2, 0});
+  ExpectRow(result, 1, {1, 0, 3, 0});
+  ExpectRow(result, 2, {0, 0, 0, 0});
+  EXPECT_EQ(result.report.cut_sequences, 0);
+  EXPECT(result.report.unknown_kinds.empty());
+
+  layout.until = -1;
+  layout.length = 2;
+  layout.drop = Drop::kMiddle;
+  const Result cut = Encode(layout, steps);
+  ExpectRow(cut, 0, {1, 0, 2, 0});
+  ExpectRow(cut, 1, {1, 0, 4, 0});
+  EXPECT_EQ(cut.report.cut_rows, 2);
+  layout.drop = Drop::kHead;
+  ExpectRow(Encode(layout, steps), 0, {0, 1, 3, 1});
+}

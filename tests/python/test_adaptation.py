@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor import adaptation
-from tlp_tvm.ansor.adaptation import MINIMUM, TaskAdapter
+from tlp_tvm.model import adaptation
+from tlp_tvm.model.adaptation import MINIMUM, TaskAdapter
 
 N = 60
 

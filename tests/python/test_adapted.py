@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from scorers import LinearScorer
-from tlp_tvm.ansor.adaptation import Measured, TaskAdapter
 from tlp_tvm.ansor.adapted import Adapted, load_adapted, save_adapted
 from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.errors import TuningError
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.adaptation import Measured, TaskAdapter
 
 TARGET = "llvm -mcpu=core-avx2"
 

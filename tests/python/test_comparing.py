@@ -10,7 +10,6 @@ import pytest
 from numpy.typing import NDArray
 
 from programs import LAYOUT, tiny_config, write_dataset
-from tlp_tvm.ansor.adaptation import TaskAdapter
 from tlp_tvm.errors import DatasetError, ModelFileError
 from tlp_tvm.evaluation.comparing import RANDOM, ComparedRow, OverSeeds, compare_rankers
 from tlp_tvm.evaluation.corpus import Corpus
@@ -18,6 +17,7 @@ from tlp_tvm.evaluation.plot import draw_rankers
 from tlp_tvm.evaluation.rankers import ModelRanker, Programs, Tell, labels_of
 from tlp_tvm.evaluation.report import MEAN_OVER_TASKS, evaluate
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.adaptation import TaskAdapter
 from tlp_tvm.model.scoring import ScoringModel
 
 

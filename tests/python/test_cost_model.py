@@ -180,6 +180,15 @@ def test_a_platform_that_the_model_lacks_is_refused() -> None:
     assert str(error.value) == 'model linear: expected one of its platforms avx512, avx2, found "m1"'
 
 
+def test_a_model_of_another_framework_is_refused_by_name() -> None:
+    with pytest.raises(ModelFileError) as error:
+        TLPCostModel(LinearScorer(FeatureLayout.preset("metaschedule")))
+    assert str(error.value) == (
+        'model linear: expected a model of ansor, found the layout "metaschedule" of metaschedule; choose a '
+        "model trained on programs of ansor"
+    )
+
+
 def measurements(model: TLPCostModel, latencies: list[float]) -> tuple[list[Any], list[Any]]:
     """TVM's measurements of the first states; infinity is a failure."""
     auto_scheduler = load_tvm().auto_scheduler

@@ -8,12 +8,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import tlp_tvm.diagnosis
 from tlp_tvm.ansor import diagnosis
-from tlp_tvm.ansor.diagnosis import Check, diagnose
+from tlp_tvm.ansor.diagnosis import diagnose
 from tlp_tvm.cli.doctor import doctor
+from tlp_tvm.diagnosis import Check
 from tlp_tvm.errors import TvmNotFoundError
 
-NAMES = ["TVM", "library", "object layout", "child process", "kernel", "networks", "GPU", "CPU", "torch"]
+NAMES = ["framework", "TVM", "library", "object layout", "child process", "kernel", "networks", "GPU"]
+NAMES += ["CPU", "torch"]
 
 app = typer.Typer()
 app.command()(doctor)
@@ -27,6 +30,7 @@ def test_all_is_well_where_the_tests_run() -> None:
     assert result["ok"] is True
     found = {check["name"]: check["found"] for check in result["checks"] if check["ok"]}
     assert list(found) == NAMES
+    assert found["framework"].startswith("Ansor")
     assert "0.17.dev0" in found["TVM"]
     assert found["object layout"].startswith("14 kinds, ")
     assert found["child process"] == "imports the same TVM"
@@ -35,7 +39,7 @@ def test_all_is_well_where_the_tests_run() -> None:
 
 def test_what_is_wrong_stands_there_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = [Check("TVM", True, "0.19"), Check("child process", False, "it hangs", "restart it")]
-    monkeypatch.setattr(diagnosis, "diagnose", lambda: checks)
+    monkeypatch.setattr(tlp_tvm.diagnosis, "diagnose", lambda: checks)
 
     finished = CliRunner().invoke(app, [])
 

@@ -25,21 +25,20 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def pins() -> dict[str, str]:
-    return {
-        normal(name): pin
-        for name, pin in re.findall(r"^([\w.-]+)==(\S+)", read("constraints.txt"), re.MULTILINE)
-    }
+def pins(*papers: str) -> dict[str, str]:
+    text = "\n".join(read(paper) for paper in papers)
+    return {normal(name): pin for name, pin in re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)}
 
 
 def test_every_required_package_is_pinned() -> None:
     required = {re.split(r"[^\w.-]", requirement)[0] for requirement in metadata.requires("tlp-tvm") or ()}
     assert {"torch", "bitblas", "ruff"} <= required
-    assert {normal(name) for name in required} - set(pins()) == set()
+    pinned = pins("constraints.txt", "constraints-metaschedule.txt")
+    assert {normal(name) for name in required} - set(pinned) == set()
 
 
 def test_every_pin_is_installed() -> None:
-    for name, pin in pins().items():
+    for name, pin in pins("constraints.txt").items():
         assert metadata.version(name).split("+")[0] == pin, name
 
 

@@ -88,7 +88,7 @@ def test_with_shape_changes_the_shape_alone() -> None:
 
 
 def test_an_unknown_preset_is_refused() -> None:
-    with pytest.raises(LayoutError, match='one of the presets ansor, paper-cpu, paper-gpu, found "paper"'):
+    with pytest.raises(LayoutError, match='one of the presets ansor, .*, metaschedule, found "paper"'):
         FeatureLayout.preset("paper")
 
 
@@ -120,7 +120,7 @@ ENTRIES = ("name", "framework", "length", "width", "drop", "kinds", "tokens", "n
     ("change", "expected"),
     [
         *((lambda spec, key=key: spec.pop(key), f'"{key}", found no such entry') for key in ENTRIES),
-        (entry(framework="tir"), 'a framework that this version knows (ansor), found "tir"'),
+        (entry(framework="tir"), 'a framework that this version knows (ansor, metaschedule), found "tir"'),
         (entry(length="25"), "\"length\" to be an integer, found '25'"),
         (entry(length=25.5), '"length" to be an integer, found 25.5'),
         (entry(width=None), '"width" to be an integer, found None'),
@@ -130,6 +130,10 @@ ENTRIES = ("name", "framework", "length", "width", "drop", "kinds", "tokens", "n
         (entry(width=4097), "length and width between 1 and 4096, found "),
         (entry(width=13), "room for the one-hot of 14 kinds, found a width of 13"),
         (entry(drop="none"), '"drop" to be tail, head or middle, found "none"'),
+        (entry(until="XX"), 'a kind of ansor, found "XX"'),
+        (entry(until=3), '"until" to be a string, found 3'),
+        (entry(omit="CI"), "\"omit\" to be a list, found 'CI'"),
+        (entry(omit=["XX"]), 'a kind of ansor, found "XX"'),
         (entry(kinds=["CI", "XX"]), 'a kind of ansor, found "XX"'),
         (entry(kinds=["CI", "CI"]), "each kind once, found CI twice"),
         (entry(kinds=[1]), "a kind to be a string, found 1"),

@@ -18,9 +18,9 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from tlp_tvm.ansor.adaptation import Measured
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
+from tlp_tvm.model.adaptation import Measured
 
 FORMAT = "tlp-tvm-adapted"
 FORMAT_VERSION = 1

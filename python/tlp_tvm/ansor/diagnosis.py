@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,44 +11,18 @@ import numpy as np
 from tlp_tvm.ansor.cpu import this_cpu
 from tlp_tvm.ansor.locate import load_tvm, tvm_info
 from tlp_tvm.ansor.self_check import check_layout
+from tlp_tvm.diagnosis import Check, run_check, torch_check
 
 _CHILD_TIMEOUT = 120
 """Seconds that a child may take to import TVM."""
 
 
-@dataclass(frozen=True)
-class Check:
-    """One line of the diagnosis.
-
-    Attributes:
-        name: what was looked at.
-        ok: whether it will do.
-        found: what is there.
-        cure: what to do about it; a hint if `ok`, and empty if there is nothing to say.
-    """
-
-    name: str
-    ok: bool
-    found: str
-    cure: str = ""
-
-
 def diagnose() -> list[Check]:
     """Run every check; those that need a TVM only if there is one."""
-    checks = [_run("TVM", _tvm)]
+    checks = [run_check("TVM", _tvm)]
     if checks[0].ok:
-        checks += [_run(name, check) for name, check in _WITH_TVM.items()]
-    return checks + [_run(name, check) for name, check in _WITHOUT_TVM.items()]
-
-
-def _run(name: str, check: Callable[[], tuple[str, str]]) -> Check:
-    """A check returns what it found and a hint; whatever it raises is its failure, cure included."""
-    try:
-        found, hint = check()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
-        found, _, cure = str(error).strip().rpartition("; ")
-        return Check(name, False, found or f"{type(error).__name__}: {cure}", cure if found else "")
-    return Check(name, True, found, hint)
+        checks += [run_check(name, check) for name, check in _WITH_TVM.items()]
+    return checks + [run_check(name, check) for name, check in _WITHOUT_TVM.items()]
 
 
 def _tvm() -> tuple[str, str]:
@@ -136,13 +109,6 @@ def _cpu() -> tuple[str, str]:
     return f"{cpu.model}, {cpu.cores} cores, target {cpu.target}", hint
 
 
-def _torch() -> tuple[str, str]:
-    import torch
-
-    where = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    return f"{torch.__version__} on {where}, {torch.get_num_threads()} threads", ""
-
-
 _WITH_TVM: dict[str, Callable[[], tuple[str, str]]] = {
     "library": _library,
     "object layout": _layout,
@@ -151,4 +117,4 @@ _WITH_TVM: dict[str, Callable[[], tuple[str, str]]] = {
     "networks": _networks,
     "GPU": _gpu,
 }
-_WITHOUT_TVM: dict[str, Callable[[], tuple[str, str]]] = {"CPU": _cpu, "torch": _torch}
+_WITHOUT_TVM: dict[str, Callable[[], tuple[str, str]]] = {"CPU": _cpu, "torch": torch_check}

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tlp_tvm.ansor.adaptation import UNIT
 from tlp_tvm.ansor.policy import ChoosingPolicy
+from tlp_tvm.model.adaptation import UNIT
 
 LEAST_TRUST = 0.05
 """Of a task whose expectations are never met."""

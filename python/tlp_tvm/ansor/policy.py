@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor import states as native_states
-from tlp_tvm.ansor.adaptation import NOISE, prior
 from tlp_tvm.ansor.choosing import choose_batch, expected_gain
 from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.features import extract_states
+from tlp_tvm.model.adaptation import NOISE, prior
 
 POOL = 8
 """Programs that are found for each one that is measured."""

@@ -15,7 +15,7 @@ import numpy as np
 
 import tlp_tvm
 from tlp_tvm.ansor.at_hand import runs_here
-from tlp_tvm.ansor.cost_model import TLPCostModel, load_scorer, model_name
+from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.ansor.cpu import this_cpu
 from tlp_tvm.ansor.curve import draw_curve
 from tlp_tvm.ansor.end_to_end import EndToEnd, build_tuned, build_untuned, compare, random_inputs
@@ -38,6 +38,7 @@ from tlp_tvm.ansor.zero_shot import choose_programs
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.scoring import platform_or_mean
+from tlp_tvm.model.search_scores import load_scorer, model_name
 
 
 def tune_network(settings: TuneSettings, observer: TuneObserver | None = None) -> TuneResult:

@@ -11,11 +11,11 @@ from tlp_tvm.cli.common import JsonOption, console, print_json, progress_console
 
 
 def doctor(as_json: JsonOption = False) -> None:
-    """Say which TVM is used, whether everything works with it, and the cure where it does not.
+    """Say which framework and TVM are used, whether everything works with it, and the cure where it does not.
 
     Exit code 0 if all is well, 1 if not. Example: tlp-tvm doctor
     """
-    from tlp_tvm.ansor.diagnosis import diagnose
+    from tlp_tvm.diagnosis import diagnose
 
     with progress_console.status("looking at TVM, the CPU and torch"):
         checks = diagnose()

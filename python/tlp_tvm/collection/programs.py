@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm import _core
-from tlp_tvm.ansor.adaptation import TaskAdapter
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.records import read_records
 from tlp_tvm.ansor.sampling import sample_states
 from tlp_tvm.collection.plan import PlannedTask
 from tlp_tvm.features import extract_states
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.adaptation import TaskAdapter
 
 LAYOUT = "ansor"
 
