@@ -110,6 +110,15 @@ class Field {
     return Get(at);
   }
 
+  /*! \return The object in the field, itself not looked at; null where that is not known yet. */
+  const Object* Peek(const Object* object) const {
+    if (storage_ != Storage::kReference || !is_checked_.load(std::memory_order_relaxed)) {
+      return nullptr;
+    }
+    const char* const at = reinterpret_cast<const char*>(object) + info_->offset;
+    return *reinterpret_cast<const Object* const*>(at);
+  }
+
  private:
   enum class Storage : std::uint8_t { kReference, kAny, kNumber };
   static Any OfReference(const char* at) {

@@ -272,11 +272,11 @@ void TraceReader::Prefetch(const ffi::Sequence& instructions, std::int64_t begin
     // What is not as it should be is left for ReadTrace to refuse.
     if (instructions.items[i].type_index != instruction_) continue;
     for (const ffi::Field* field : {&inputs_, &attributes_, &outputs_}) {
-      const ffi::Any list = field->Read(instructions.items[i].object);
-      if (list.type_index == ffi::kNone) continue;
-      __builtin_prefetch(list.object);
-      __builtin_prefetch(reinterpret_cast<const char*>(list.object) + 64);
-      lists[count++] = list.object;
+      const ffi::Object* const list = field->Peek(instructions.items[i].object);
+      if (list == nullptr) continue;
+      __builtin_prefetch(list);
+      __builtin_prefetch(reinterpret_cast<const char*>(list) + 64);
+      lists[count++] = list;
     }
   }
   for (std::size_t k = 0; k < count; ++k) {
