@@ -57,7 +57,7 @@ def results(latencies: list[float]) -> list[Any]:
 
 def test_predictions_are_positive_and_ordered_as_the_scores() -> None:
     asked = scorer()
-    found = TLPCostModel(asked).predict(context(), candidates())  # through TVM, as its search does
+    found = TLPCostModel(asked, "mean").predict(context(), candidates())  # through TVM, as its search does
     scores = asked.score(extract_traces(programs("matmul", "llvm"), LAYOUT))
     assert found.dtype == np.float64
     assert (found > 0).all()
@@ -80,10 +80,8 @@ def test_a_platform_that_the_model_lacks_is_refused() -> None:
         TLPCostModel(scorer(), "m1")
 
 
-@pytest.mark.parametrize(
-    ("mcpu", "head"), [("skylake-avx512", "avx512"), ("core-avx2", "avx2"), ("nehalem", None)]
-)
-def test_the_head_is_that_of_the_target(mcpu: str, head: str | None) -> None:
+@pytest.mark.parametrize(("mcpu", "head"), [("skylake-avx512", "avx512"), ("core-avx2", "avx2")])
+def test_the_head_is_that_of_the_target(mcpu: str, head: str) -> None:
     asked = scorer()
     here = context(mcpu=mcpu)
     assert flags_of(here.target) == f"llvm -mcpu={mcpu} -num-cores=2"
@@ -92,7 +90,7 @@ def test_the_head_is_that_of_the_target(mcpu: str, head: str | None) -> None:
 
 
 def test_a_score_that_is_no_number_is_refused_in_its_own_words() -> None:
-    model = TLPCostModel(scorer(spoil=float("nan")))
+    model = TLPCostModel(scorer(spoil=float("nan")), "mean")
     with pytest.raises(ModelFileError, match="^model linear: expected finite scores, found 1 of 24 "):
         model.predict(context(), candidates())
     assert isinstance(model.error, ModelFileError)
@@ -100,7 +98,7 @@ def test_a_score_that_is_no_number_is_refused_in_its_own_words() -> None:
 
 def test_online_it_learns_and_what_it_learned_is_saved_and_loaded(tmp_path: Path) -> None:
     asked = scorer()
-    frozen, online = TLPCostModel(asked), TLPCostModel(asked, online=True)
+    frozen, online = TLPCostModel(asked, "mean"), TLPCostModel(asked, "mean", online=True)
     sampled = candidates()
     before = online.predict(context(), sampled)
     # The opposite of what the scores say.
@@ -115,24 +113,24 @@ def test_online_it_learns_and_what_it_learned_is_saved_and_loaded(tmp_path: Path
     after = online.predict(context(), sampled)
     measured = np.flatnonzero(np.isfinite(latencies))
     speeds = 1 / np.array(latencies)[measured]
-    assert np.corrcoef(np.log(after[measured]), np.log(speeds))[0, 1] > 0.8
+    assert np.corrcoef(np.log(after[measured]), speeds)[0, 1] > 0.8
     others = candidates("softmax")
     np.testing.assert_array_equal(
         online.predict(context("softmax"), others), frozen.predict(context("softmax"), others)
     )
 
     online.save(str(tmp_path / "learned"))
-    again = TLPCostModel(asked)
+    again = TLPCostModel(asked, "mean")
     again.load(str(tmp_path / "learned"))
     assert again.online
     np.testing.assert_allclose(again.predict(context(), sampled), after, rtol=1e-3)
 
 
 def test_measurements_of_another_layout_and_damaged_files_are_refused(tmp_path: Path) -> None:
-    model = TLPCostModel(scorer(), online=True)
+    model = TLPCostModel(scorer(), "mean", online=True)
     model.update(context(), candidates(count=5), results([1e-3] * 5))
     model.save(str(tmp_path / "learned"))
-    shorter = TLPCostModel(LinearScorer(LAYOUT.with_shape(length=30)))
+    shorter = TLPCostModel(LinearScorer(LAYOUT.with_shape(length=30)), "mean")
     with pytest.raises(ModelFileError, match=r'in the layout "metaschedule" \(\w+\) of model linear'):
         shorter.load(str(tmp_path / "learned"))
     data = (tmp_path / "learned").read_bytes()
@@ -148,7 +146,7 @@ def test_a_matmul_is_tuned_end_to_end(tmp_path: Path) -> None:
 
     config, network = tiny_config(LAYOUT)
     save_checkpoint(tmp_path / "tiny", config, network.state_dict())
-    model = TLPCostModel(tmp_path / "tiny", device="cpu", online=True)
+    model = TLPCostModel(tmp_path / "tiny", "mean", device="cpu", online=True)
     target = tvm.target.Target(TARGETS["llvm"])
 
     database = ms.tune_tir(
