@@ -24,7 +24,7 @@ constexpr std::int64_t kUnknown = -1;
 using Loop = std::pair<std::int64_t, std::int32_t>;
 
 /*! \return The loops of every stage of a state, as they are nested; empty for what is no state. */
-std::vector<std::vector<Loop>> LoopsOf(StateReader* reader, const abi::Object* state);
+std::vector<std::vector<Loop>> LoopsOf(StateReader* reader, const abi::Object* object);
 
 /*! \return The object as what it is, or null if it is something else. */
 template <typename T>
@@ -41,9 +41,9 @@ constexpr std::size_t kFused = static_cast<std::size_t>(-1);
 
 /*! \brief What the steps say of a stage; it is known by its number, wherever it is in the list. */
 struct StageNote {
-  std::size_t number;
+  std::size_t number = 0;
   /*! \brief Operation of the task's graph that it computes or copies. */
-  std::size_t operation;
+  std::size_t operation = 0;
   /*! \brief Number of the first stage that reads it from shared memory; none of a stage elsewhere.
    */
   std::int64_t shared_for = kUnknown;

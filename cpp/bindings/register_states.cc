@@ -107,8 +107,10 @@ void RegisterStates(py::module_& module) {
           "loops",
           [](StateReader& reader, std::uintptr_t handle) {
             const ansor::abi::Array& states = reader.StatesOf(PointerOf(handle));
+            const auto count = static_cast<std::size_t>(states.size);
             std::vector<std::vector<std::vector<ansor::Loop>>> loops;
-            for (std::size_t i = 0; i < static_cast<std::size_t>(states.size); ++i) {
+            loops.reserve(count);
+            for (std::size_t i = 0; i < count; ++i) {
               loops.push_back(ansor::LoopsOf(&reader, states.items()[i]));
             }
             return loops;
