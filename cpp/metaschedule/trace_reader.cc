@@ -345,15 +345,18 @@ void TraceReader::ReadTrace(const ffi::Object* trace, int until, TraceScratch* s
 
 void TraceReader::Read(const ffi::Sequence& traces, std::size_t i, int until,
                        TraceScratch* scratch) const {
-  Held held{};
   try {
-    held = TraceOf(traces.items[i]);
-    ReadTrace(held.trace, until, scratch);
-    scratch->batch.End();
+    const Held held = TraceOf(traces.items[i]);
+    try {
+      ReadTrace(held.trace, until, scratch);
+    } catch (const StateError&) {
+      library_.Release(held.owned);
+      throw;
+    }
     library_.Release(held.owned);
+    scratch->batch.End();
   } catch (const StateError& error) {
     scratch->batch.Rollback();
-    library_.Release(held.owned);
     throw StateError("trace " + std::to_string(i) + ": " + error.what());
   }
 }
