@@ -109,14 +109,8 @@ class TLPCostModel(_PythonBasedModel, SearchScores):  # type: ignore[misc, valid
         Raises:
             TuningError: the user interrupted the search in here, where TVM would swallow `KeyboardInterrupt`.
         """
-        try:
+        with self.errors_kept():
             return as_weights(self.scores(task, states))
-        except KeyboardInterrupt as interrupt:
-            self.error = self.error or interrupt
-            raise TuningError("the search was interrupted") from interrupt
-        except Exception as error:
-            self.error = self.error or error
-            raise
 
     def predict_stages(self, task: Any, states: Any) -> NDArray[np.float32]:
         """`predict` in TVM's packed form, which says that no breakdown by stage is known.

@@ -102,14 +102,8 @@ class TLPCostModel(PyCostModel, SearchScores):  # type: ignore[misc]
         Raises:
             TuningError: the user interrupted the search in here.
         """
-        try:
+        with self.errors_kept():
             return np.asarray(as_weights(self.scores(context, candidates)), np.float64)
-        except KeyboardInterrupt as interrupt:
-            self.error = self.error or interrupt
-            raise TuningError("the search was interrupted") from interrupt
-        except Exception as error:
-            self.error = self.error or error
-            raise
 
     def update(self, context: Any, candidates: Sequence[Any], results: Sequence[Any]) -> None:
         """MetaSchedule hands over the measurements of a round; a model that does not learn leaves them.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
@@ -135,6 +137,22 @@ class SearchScores:
         """
         with self._lock:
             return self._adapters.get(key)
+
+    @contextmanager
+    def errors_kept(self) -> Iterator[None]:
+        """Keep the first error inside a call from TVM in `error`.
+
+        Raises:
+            TuningError: the user interrupted the search in here, where TVM would swallow `KeyboardInterrupt`.
+        """
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            self.error = self.error or interrupt
+            raise TuningError("the search was interrupted") from interrupt
+        except Exception as error:
+            self.error = self.error or error
+            raise
 
     def _own_scores(self, embeddings: NDArray[np.float32], target: str) -> NDArray[np.float32]:
         scores = self.model.score(embeddings, self.platform_for(target))
