@@ -105,7 +105,7 @@ def train(
     from tlp_tvm.training.add_platform import Addition
     from tlp_tvm.training.peers import writes_here
     from tlp_tvm.training.recipe import MODELS
-    from tlp_tvm.training.run import Recipe, train_model
+    from tlp_tvm.training.run import HOLD_OUT, Recipe, train_model
     from tlp_tvm.training.settings import Precision, TrainSettings
 
     given = {"hidden": hidden, "members": members, "dropout": dropout}
@@ -129,7 +129,7 @@ def train(
         if platform is None or len(platform) != 1:
             sentence = f"expected one new --platform, found {', '.join(platform or ()) or 'none'}"
             raise typer.BadParameter(sentence, param_hint="--add-to")
-        addition = Addition(platform[0], training, 5 if hold_out is None else hold_out, replay)
+        addition = Addition(platform[0], training, HOLD_OUT if hold_out is None else hold_out, replay)
         train_addition(add_to, dataset, out, addition, device=device, as_json=as_json)
         return
     recipe = Recipe(

@@ -22,7 +22,7 @@ from tlp_tvm.model.scoring import ScoringModel, pick_device
 from tlp_tvm.model.tlp import TLP
 from tlp_tvm.training.loop import EpochCallback, TrainSettings, train
 from tlp_tvm.training.new_head import with_new_head
-from tlp_tvm.training.run import CARD, TEST_SPLIT, TRAIN_SPLIT
+from tlp_tvm.training.run import CARD, TEST_SPLIT, TRAIN_SPLIT, data_entry
 from tlp_tvm.training.start import FINETUNE_RATE, Start, long_enough
 from tlp_tvm.training.state import STATE
 
@@ -103,13 +103,7 @@ def add_platform(
         model.layout,
         settings,
         measured.platforms,
-        data={
-            "digest": measured.digest,
-            "split": TRAIN_SPLIT,
-            "tasks": len(data.tasks),
-            "programs": len(data),
-            "validation_tasks": len(validation.tasks) if validation is not None else 0,
-        },
+        data=data_entry(measured.digest, data, validation),
         training=training.to_dict() | {"hold_out": addition.hold_out, "best_epoch": trained.best_epoch},
         seed=training.seed,
         metrics=metrics,

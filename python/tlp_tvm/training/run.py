@@ -146,13 +146,7 @@ def train_model(
         recipe.layout,
         settings,
         data.platforms,
-        data={
-            "digest": measured.digest,
-            "split": TRAIN_SPLIT,
-            "tasks": len(data.tasks),
-            "programs": len(data),
-            "validation_tasks": len(validation.tasks) if validation is not None else 0,
-        },
+        data=data_entry(measured.digest, data, validation),
         training=recipe.training.to_dict() | {"hold_out": hold_out, "best_epoch": trained.best_epoch},
         seed=recipe.training.seed,
         metrics=metrics,
@@ -197,3 +191,20 @@ def _metrics(
                 rows = [row for row in rows if row.network == MEAN_OVER_TASKS]
             metrics[name] = [row.to_dict() for row in rows]
     return metrics
+
+
+def data_entry(digest: str, data: MeasuredDataset, validation: MeasuredDataset | None) -> dict[str, Any]:
+    """What a card says of the data that a model was trained on.
+
+    Args:
+        digest: of the whole dataset.
+        data: the tasks that were learned from.
+        validation: those that chose the epoch.
+    """
+    return {
+        "digest": digest,
+        "split": TRAIN_SPLIT,
+        "tasks": len(data.tasks),
+        "programs": len(data),
+        "validation_tasks": len(validation.tasks) if validation is not None else 0,
+    }
