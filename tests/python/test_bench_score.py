@@ -51,9 +51,16 @@ def test_both_models_score_the_same_states_for_both_targets(model: Path) -> None
     assert (os.sched_getaffinity(0), torch.get_num_threads()) == (cores, threads)
 
 
+def test_programs_that_a_gpu_cannot_run_are_counted(model: Path) -> None:
+    result = score.bench_score("conv2d", score.CUDA_TARGET, states=16, model=str(model), rounds=1)
+
+    assert 0 < result.refused < 1
+    assert 0 < result.invalid < 1
+
+
 def test_a_score_that_is_no_number_stops_it(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TLPCostModel, "predict", lambda self, task, states: np.full(len(states), np.nan))
-    with pytest.raises(AssertionError, match="expected a finite score for each state"):
+    with pytest.raises(AssertionError, match="expected our model to score each state"):
         score.bench_score("softmax", score.CPU_TARGET, states=8, model=str(model), rounds=1)
 
 
@@ -62,7 +69,7 @@ def test_the_table_has_the_ratios() -> None:
 
     from tlp_tvm.cli.bench import _score_table
 
-    entry = score.ScoreResult("conv2d", "llvm", "epyc", 2000, 2, 3, 5e4, 9e4, 1e3, 60.0, 80, 0.25)
+    entry = score.ScoreResult("conv2d", "llvm", "epyc", 2000, 2, 3, 5e4, 9e4, 1e3, 60.0, 80, 0.25, 0.25)
     console = Console(record=True, width=140)
     console.print(_score_table([entry]))
     text = console.export_text()

@@ -18,16 +18,15 @@ from tlp_tvm.comparison.settings import contender
 from tlp_tvm.errors import ComparisonError
 
 TRIALS = 8
-MODELS = ("tlp-online", "xgb", "random")
+MODELS = ("tlp-online", "tlp-diverse", "xgb", "random")
 
 
 def settings(out: Path, **changes: Any) -> CompareSettings:
     given: dict[str, Any] = {
-        "contenders": tuple(contender(name, 4) for name in MODELS),
+        "contenders": tuple(contender(name, 4, 32) for name in MODELS),
         "target": "llvm -num-cores=1",
         "tasks": 1,
         "trials": TRIALS,
-        "population": 32,
         "measure": MeasureSettings(threads=0, timing=Timing(repeat=1, min_repeat_ms=1)),
         **changes,
     }
@@ -54,7 +53,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]
 
 def test_models_take_turns_round_by_round(compared: tuple[Path, list[str]]) -> None:
     _, turns = compared
-    names = [f"{name}:4" for name in MODELS]
+    names = [f"{name}:4:32" for name in MODELS]
 
     assert turns == [name for _ in range(TRIALS // 4) for name in names for _ in range(4)]
 
@@ -62,7 +61,7 @@ def test_models_take_turns_round_by_round(compared: tuple[Path, list[str]]) -> N
 def test_every_search_has_its_programs_and_its_own_clock(compared: tuple[Path, list[str]]) -> None:
     runs = read_comparison(compared[0]).runs()
 
-    assert [run.contender for run in runs] == [f"{name}:4" for name in MODELS]
+    assert [run.contender for run in runs] == [f"{name}:4:32" for name in MODELS]
     for run in runs:
         assert len(run.best) == len(run.clock) == TRIALS
         assert np.isfinite(run.best[-1])
@@ -127,10 +126,10 @@ def test_a_model_that_never_gets_there_is_counted_as_such() -> None:
     assert np.isnan(against.sooner)
 
 
-@pytest.mark.parametrize("text", ["tpl", "xgb:0", "xgb:x", ""])
+@pytest.mark.parametrize("text", ["tpl", "xgb:0", "xgb:x", "xgb:1:2:3", ""])
 def test_a_model_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ComparisonError, match="expected one of tlp, tlp-online, xgb, random"):
-        contender(text, 64)
+    with pytest.raises(ComparisonError, match="expected one of tlp, tlp-online, tlp-diverse, xgb, random"):
+        contender(text)
 
 
 @pytest.mark.parametrize(

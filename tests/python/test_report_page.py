@@ -51,7 +51,6 @@ def write_comparison(folder: Path, **changes: Any) -> Path:
         "target": TARGET,
         "model": "epyc",
         "trials": 16,
-        "population": 128,
         "versions": {"tvm": "0.17.dev0"},
         "groups": groups,
         **changes,

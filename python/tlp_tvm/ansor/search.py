@@ -14,9 +14,7 @@ from tlp_tvm.ansor.history import History
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.policy import BATCH, ChoosingPolicy, measure
 from tlp_tvm.ansor.stopping import StopOnInterrupt
-
-_ROUND = 16
-"""Most programs of a round by default; a round's evolution takes about as long as measuring that many."""
+from tlp_tvm.ansor.tune_settings import MOST_PER_ROUND
 
 _NEVER = 2**31 - 1
 
@@ -32,7 +30,7 @@ def measures_per_round(trials: int, tasks: int) -> int:
         trials: programs to measure in all.
         tasks: of the network.
     """
-    return max(1, min(_ROUND, trials // (2 * tasks)))
+    return max(1, min(MOST_PER_ROUND, trials // (2 * tasks)))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,12 @@ DEFAULT_MODEL = "epyc"
 CHOICES = ("top", "diverse")
 SCHEDULERS = ("gradient", "headroom")
 
+MOST_PER_ROUND = 16
+"""Most programs of a round by default; a round's evolution takes about as long as measuring that many."""
+
+POPULATION = 512
+"""Programs that breed in a round by default."""
+
 
 @dataclass(frozen=True)
 class TuneSettings:
@@ -65,7 +71,7 @@ class TuneSettings:
     platform: str | None = None
     seed: int = 0
     measures_per_round: int = 0
-    population: int = 512
+    population: int = POPULATION
     turns: int = 9
     online: bool = True
     hide_messages: bool = False

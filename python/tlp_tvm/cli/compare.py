@@ -28,7 +28,8 @@ def compare(
     models: Annotated[
         str,
         typer.Option(
-            help="Cost models, with the programs of a round if you like: tlp-online:16,xgb:64,random."
+            help="Cost models: tlp, tlp-online, tlp-diverse, xgb, random; with the programs of a round if "
+            "you like, and those that breed: tlp-online:16:512,xgb:64."
         ),
     ] = "tlp,tlp-online,xgb,random",
     trials: Annotated[int, typer.Option(min=1, help="Programs of each task that each model measures.")] = 200,
@@ -37,9 +38,14 @@ def compare(
     target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
     model: Annotated[str, typer.Option(help="What tlp and tlp-online load.")] = "epyc",
     measures_per_round: Annotated[
-        int, typer.Option(min=1, help="Programs of a round, where --models says none; 64 is TVM's default.")
-    ] = 64,
-    population: Annotated[int, typer.Option(min=1, help="Programs that breed in a round.")] = 2048,
+        int,
+        typer.Option(
+            min=0,
+            help="Programs of a round, where --models says none; 0 for what `tlp-tvm tune` takes (ours) and "
+            "TVM's task scheduler (xgb, random).",
+        ),
+    ] = 0,
+    population: Annotated[int, typer.Option(min=0, help="Programs that breed in a round; 0 as above.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Search the same tasks under several cost models in turns, and hold them against TVM's XGBModel.
@@ -58,13 +64,12 @@ def compare(
     settings = CompareSettings(
         networks=tuple(networks),
         out=out,
-        contenders=tuple(contender(text, measures_per_round) for text in models.split(",")),
+        contenders=tuple(contender(text, measures_per_round, population) for text in models.split(",")),
         target=target,
         model=model,
         tasks=tasks,
         trials=trials,
         seeds=seeds,
-        population=population,
     )
     with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
         comparison = compare_models(settings, _observer(progress))

@@ -137,7 +137,6 @@ def _content(settings: CompareSettings, target: Any, model: str) -> dict[str, An
         "target": str(target),
         "model": model,
         "trials": settings.trials,
-        "population": settings.population,
     }
     path = Path(settings.out) / RESULTS
     if path.exists():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,13 @@ import numpy as np
 from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.measure import MeasuringPool
+from tlp_tvm.ansor.policy import BATCH, ChoosingPolicy
 from tlp_tvm.comparison.settings import CompareSettings, Contender
 from tlp_tvm.model.scoring import platform_or_mean
 
 PARTS = ("search", "score", "learn", "compile", "run")
 """Where the time goes: choosing programs but for scoring them, scoring, learning, compiling, running."""
 
-_BATCH = 8
 _NEVER = 2**31 - 1
 
 
@@ -44,7 +44,6 @@ class Session:
             settings: of the comparison.
             scorer: the loaded model of "tlp" and "tlp-online".
         """
-        auto_scheduler = load_tvm().auto_scheduler
         self.contender = contender
         self.latencies: list[float] = []
         self.clock: list[float] = []
@@ -53,19 +52,7 @@ class Session:
         self._trials = settings.trials
         self._time = 0.0
         self._random = np.random.default_rng(seed)
-        model = _timed(_model_of(contender, seed, scorer, str(task.target)), self.spent)
-        self._policy = auto_scheduler.SketchPolicy(
-            task,
-            model,
-            params={"evolutionary_search_population": settings.population},
-            seed=seed + 1,  # TVM replaces a seed of 0 by a random one
-            verbose=0,
-        )
-        builder = auto_scheduler.LocalBuilder(n_parallel=_BATCH // 2)  # TVM measures twice as many at a time
-        # TVM gives up after 150 failures in a row; this search just goes on.
-        self._measurer = auto_scheduler.measure.ProgramMeasurer(
-            builder, auto_scheduler.LocalRunner(), [], 0, max_continuous_error=_NEVER
-        )
+        self._searcher = _searcher(contender, task, seed, scorer, self.spent)
 
     @property
     def best(self) -> float:
@@ -86,7 +73,7 @@ class Session:
         state = np.random.get_state()  # noqa: NPY002 - TVM's models draw from NumPy's global generator
         np.random.seed(self._random.integers(2**31))  # noqa: NPY002
         try:
-            self._policy.continue_search_one_round(count, self._measurer)
+            self._searcher(count)
         finally:
             np.random.set_state(state)  # noqa: NPY002
         seconds = time.perf_counter() - self._began
@@ -108,6 +95,34 @@ class Session:
         self.clock.append(self._time + time.perf_counter() - self._began)
 
 
+def _searcher(
+    contender: Contender, task: Any, seed: int, scorer: Any, spent: dict[str, float]
+) -> Callable[[int], Any]:
+    """A search of a task: a function that takes how many programs to measure in a round, and does it."""
+    auto_scheduler = load_tvm().auto_scheduler
+    seed += 1  # TVM replaces a seed of 0 by a random one
+    builder = auto_scheduler.LocalBuilder(n_parallel=BATCH // 2)  # TVM measures twice as many at a time
+    runner = auto_scheduler.LocalRunner()
+    if contender.model == "tlp-diverse":
+        model = _TimedTLP(scorer, platform_or_mean(scorer, str(task.target)), online=True)
+        model.spent = spent
+        options = auto_scheduler.TuningOptions(builder=builder, runner=runner, verbose=0)
+        population = contender.population
+        return ChoosingPolicy(
+            task, model, options, population=population, seed=seed, diverse=True
+        ).continue_search_one_round
+    policy = auto_scheduler.SketchPolicy(
+        task,
+        _timed_model(_model_of(contender, seed - 1, scorer, str(task.target)), spent),
+        params={"evolutionary_search_population": contender.population},
+        seed=seed,
+        verbose=0,
+    )
+    # TVM gives up after 150 failures in a row; this search just goes on.
+    measurer = auto_scheduler.measure.ProgramMeasurer(builder, runner, [], 0, max_continuous_error=_NEVER)
+    return lambda count: policy.continue_search_one_round(count, measurer)
+
+
 def _model_of(contender: Contender, seed: int, scorer: Any, target: str) -> Any:
     auto_scheduler = load_tvm().auto_scheduler
     if contender.model == "random":
@@ -119,26 +134,41 @@ def _model_of(contender: Contender, seed: int, scorer: Any, target: str) -> Any:
     return TLPCostModel(scorer, platform, online=contender.model == "tlp-online")
 
 
-def _timed(model: Any, spent: dict[str, float]) -> Any:
+class _TimedTLP(TLPCostModel):
+    """Our model with a stop-watch."""
+
+    spent: dict[str, float]
+
+    def update(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        _timed("learn", super().update, self.spent)(inputs, results)
+
+    def scores(self, task: Any, states: Any) -> Any:
+        return _timed("score", super().scores, self.spent)(task, states)
+
+
+def _timed(part: str, function: Any, spent: dict[str, float]) -> Any:
+    """The same function with a stop-watch."""
+
+    def call(*arguments: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return function(*arguments)
+        finally:
+            spent[part] += time.perf_counter() - began
+
+    return call
+
+
+def _timed_model(model: Any, spent: dict[str, float]) -> Any:
     """The same model with a stop-watch."""
     load_tvm()
     from tvm.auto_scheduler.cost_model.cost_model import PythonBasedModel
 
-    def timed(part: str, function: Any) -> Any:
-        def call(*arguments: Any) -> Any:
-            began = time.perf_counter()
-            try:
-                return function(*arguments)
-            finally:
-                spent[part] += time.perf_counter() - began
-
-        return call
-
     class Timed(PythonBasedModel):  # type: ignore[misc]
         def update(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
-            timed("learn", model.update)(inputs, results)
+            _timed("learn", model.update, spent)(inputs, results)
 
         def predict(self, task: Any, states: Any) -> Any:
-            return timed("score", model.predict)(task, states)
+            return _timed("score", model.predict, spent)(task, states)
 
     return Timed()

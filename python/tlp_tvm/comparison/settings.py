@@ -7,49 +7,69 @@ from pathlib import Path
 
 from tlp_tvm.ansor.measure import MeasureSettings
 from tlp_tvm.ansor.measure_worker import Timing
+from tlp_tvm.ansor.tune_settings import MOST_PER_ROUND, POPULATION
 from tlp_tvm.errors import ComparisonError
 
-MODELS = ("tlp", "tlp-online", "xgb", "random")
-"""Cost models by name: the trained one alone, the same adapting to the search, TVM's XGBModel, and none."""
-
 BASELINE = "xgb"
+
+TVMS_OWN = (64, 2048)
+"""What TVM's task scheduler takes by default: programs that are measured in a round, and that breed."""
+
+TUNES_OWN = (MOST_PER_ROUND, POPULATION)
+"""What `tlp-tvm tune` takes by default."""
+
+MODELS = {
+    "tlp": TUNES_OWN,
+    "tlp-online": TUNES_OWN,
+    "tlp-diverse": TUNES_OWN,
+    "xgb": TVMS_OWN,
+    "random": TVMS_OWN,
+}
+"""Cost models by name: the trained one alone; the same adapting to the search; that, and choosing what may
+teach it something (`tlp-tvm tune --choose diverse`); TVM's XGBModel; and none. Each with the round and the
+population that its users have."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A cost model and how many programs it measures in a round.
+    """A cost model and the rounds of its search.
 
     Attributes:
         model: one of `MODELS`.
         per_round: programs measured before it learns and searches again.
+        population: programs that breed in a round.
     """
 
     model: str
     per_round: int
+    population: int
 
     @property
     def name(self) -> str:
         """As `contender` reads it."""
-        return f"{self.model}:{self.per_round}"
+        return f"{self.model}:{self.per_round}:{self.population}"
 
 
-def contender(text: str, per_round: int) -> Contender:
-    """Read "xgb" or "xgb:64".
+def contender(text: str, per_round: int = 0, population: int = 0) -> Contender:
+    """Read "xgb", "xgb:64" or "xgb:64:2048".
 
     Args:
-        text: a model, and the programs of a round if they are not the usual ones.
-        per_round: the usual ones.
+        text: a model, the programs that it measures in a round, and those that breed.
+        per_round: where the text does not say; 0 for what the model's users have.
+        population: the same.
 
     Raises:
-        ComparisonError: no such model, or no number.
+        ComparisonError: no such model, or no numbers.
     """
-    model, _, number = text.strip().partition(":")
-    if model not in MODELS or (number and (not number.isdigit() or not int(number))):
+    model, *numbers = text.strip().split(":")
+    if model not in MODELS or len(numbers) > 2 or not all(n.isdigit() and int(n) for n in numbers):
         raise ComparisonError(
             f'--models "{text}": expected one of {", ".join(MODELS)}, with the programs of a round behind a '
-            "colon if you like: xgb:64"
+            "colon if you like, and the programs that breed behind another: xgb:64:2048"
         )
-    return Contender(model, int(number or per_round))
+    given = [int(number) for number in numbers] + [0, 0]
+    usual = MODELS[model]
+    return Contender(model, given[0] or per_round or usual[0], given[1] or population or usual[1])
 
 
 @dataclass(frozen=True)
@@ -65,7 +85,6 @@ class CompareSettings:
         tasks: of the networks, those with the most operations first; 0 for all.
         trials: programs of each task that each model measures.
         seeds: searches of each task and model.
-        population: programs that breed in a round; TVM's default.
         measure: how to compile and time; `threads` 0 takes the cores that the target names.
     """
 
@@ -77,7 +96,6 @@ class CompareSettings:
     tasks: int = 0
     trials: int = 200
     seeds: int = 1
-    population: int = 2048
     measure: MeasureSettings = field(
         default_factory=lambda: MeasureSettings(threads=0, timing=Timing(min_repeat_ms=12))
     )

@@ -18,7 +18,7 @@ from tlp_tvm.report.plots import colour
 WHOLE = 16
 """Rows up to which the whole table of tasks is on the page."""
 
-_SETTINGS = ("contenders", "target", "cpu", "model", "trials", "population")
+_SETTINGS = ("contenders", "target", "cpu", "model", "trials")
 _SPENT = (
     "Of all searches together. Search: choosing programs but for scoring them. A comparison keeps latencies "
     "but no records: of failures it knows the number and not the reason, and no score is held against them."
