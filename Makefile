@@ -31,6 +31,10 @@ CMAKE := $(BIN)/cmake --log-level=WARNING -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(a
 CMAKE_TESTS := -DTLP_TVM_PYTHON=OFF -DTLP_TVM_TESTS=ON -DTLP_TVM_WERROR=ON
 CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
 
+# Of the public logs, the platforms with most programs, and those GPUs that share most tasks.
+PUBLIC_LARGEST := v100 x86-24c k80 mi50 mi100-shared
+PUBLIC_GPUS := v100 k80 mi50
+
 # Mutated lines that `make sanitize` compares with Python's json: some ten seconds.
 SANITIZED_LINES ?= 100000
 
@@ -38,7 +42,7 @@ export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help quickstart test test-cpp test-python test-metaschedule lint lint-python lint-cpp tidy format bench results dataset \
+.PHONY: help quickstart test test-cpp test-python test-metaschedule lint lint-python lint-cpp tidy format bench results results-public dataset \
 	pretrained fuzz sanitize clean distclean
 
 help:  ## what there is to make
@@ -83,9 +87,16 @@ bench: $(VENV)/.package  ## throughput of extraction beside the alternatives
 	$(BIN)/tlp-tvm bench extract
 	$(BIN)/python benchmarks/records.py
 
-results: dataset  ## the tables of the README, from datasets/
-	$(BIN)/tlp-tvm evaluate epyc build/dataset --baselines xgboost-sequence --seeds 3 --seen 0,8,16
-	$(BIN)/tlp-tvm bench extract
+results: dataset  ## train and evaluate all of docs/results.md again, from datasets/ (two hours on two cores)
+	$(BIN)/python benchmarks/results.py --again
+
+# LOGS: a folder with a folder of record files for each public platform.
+results-public: $(VENV)/.package  ## the same for public logs: make results-public LOGS=folder
+	$(BIN)/tlp-tvm dataset build $(foreach p,$(PUBLIC_LARGEST),$(p)=$(LOGS)/$(p)) --odd-targets --skip-bad-lines \
+	  --split task --test-share 0.2 --validation-share 0 --replace --out build/public
+	$(BIN)/tlp-tvm dataset build $(foreach p,$(PUBLIC_GPUS),$(p)=$(LOGS)/$(p)) --odd-targets --skip-bad-lines \
+	  --split task --test-share 0.2 --validation-share 0 --replace --out build/public-gpu
+	$(BIN)/python benchmarks/results.py --public --only public share-v100 share-k80 share-mi50
 
 dataset: $(VENV)/.package  ## the programs of datasets/ as one dataset in build/dataset, and what is in it
 	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide --replace --out build/dataset

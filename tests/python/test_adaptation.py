@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tlp_tvm.model import adaptation
+from tlp_tvm.model import adaptation, process
 from tlp_tvm.model.adaptation import MINIMUM, TaskAdapter
 
 N = 60
@@ -57,7 +57,7 @@ def test_far_from_all_measured_programs_the_score_decides() -> None:
     adapter.learn(x[:30], np.full(30, 5.0, np.float32), latencies[:30])
     far = np.full((2, 3, 4), 50.0, np.float32)
     good, bad = adapter.speeds(far, np.array([5.0, 0.0], np.float32))
-    assert good - bad == pytest.approx(5 * adaptation.SLOPE, abs=1e-4)
+    assert good - bad == pytest.approx(5 * process.SLOPE, abs=1e-4)
 
 
 def test_a_failure_teaches_too() -> None:

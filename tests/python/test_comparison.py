@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from tlp_tvm.ansor.measure import MeasureSettings
 from tlp_tvm.ansor.measure_worker import Timing
 from tlp_tvm.comparison import CompareObserver, CompareSettings, Comparison, compare, read_comparison
+from tlp_tvm.comparison.comparing import _largest
 from tlp_tvm.comparison.plot import draw_comparison
 from tlp_tvm.comparison.session import PARTS
 from tlp_tvm.comparison.settings import contender
@@ -107,6 +109,25 @@ def comparison(**latencies: list[float | None]) -> Comparison:
     }
     group = {"task": "t", "desc": "d", "seed": 0, "sessions": sessions}
     return Comparison({"contenders": list(sessions), "groups": [group]})
+
+
+def test_the_heaviest_tasks_of_each_network_are_chosen() -> None:
+    def task(name: str, flop: float, **weights: int) -> Any:
+        return SimpleNamespace(
+            id=name, weights=weights, task=SimpleNamespace(compute_dag=SimpleNamespace(flop_ct=flop))
+        )
+
+    tasks = [
+        task("a", 1, x=2),
+        task("b", 1, x=1, y=9),
+        task("c", 5, x=1),
+        task("d", 2, y=1),
+        task("e", 1, y=1),
+    ]
+
+    assert [each.id for each in _largest(tasks, 2)] == ["c", "a", "b", "d"]
+    assert [each.id for each in _largest(tasks, 1)] == ["c", "b"]
+    assert [each.id for each in _largest(tasks, 0)] == ["c", "a", "b", "d", "e"]
 
 
 def test_a_model_is_held_against_the_last_latency_of_tvms_own() -> None:

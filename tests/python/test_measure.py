@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import signal
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tlp_tvm.ansor import measure, measure_worker
@@ -72,6 +74,18 @@ def test_a_program_that_cannot_be_built_costs_only_itself(pool: MeasuringPool) -
         "schedule cannot be applied: InternalError: Check failed: (name_it != name_to_arg.end()) is false:"
     )
     assert pool.run(built[1][0], good[0]).error == 0
+
+
+def test_a_hopeless_program_is_timed_once() -> None:
+    (program,) = programs("softmax", 1)
+    with MeasuringPool(dataclasses.replace(QUICK, hopeless=3.0)) as pool:
+        costs = []
+        for best in (np.inf, 1.0, 1e-9):
+            pool.best[str(program.task.workload_key)] = best
+            ((number, _),) = pool.build([program])
+            costs.append(pool.run(number, program).costs)
+
+    assert [len(each) for each in costs] == [QUICK.timing.repeat, QUICK.timing.repeat, 1]
 
 
 def test_a_child_that_is_killed_is_replaced_and_compiles_again(pool: MeasuringPool) -> None:

@@ -20,7 +20,7 @@ from tlp_tvm.ansor.choosing import choose_batch, expected_gain
 from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.features import extract_states
-from tlp_tvm.model.adaptation import NOISE, prior
+from tlp_tvm.model.process import NOISE, prior
 
 POOL = 8
 """Programs that are found for each one that is measured."""
@@ -151,9 +151,10 @@ class ChoosingPolicy:
         adapter = self._cost_model.adapter(str(self.search_task.workload_key))
         if adapter is not None and adapter.ready:
             expected, covariance = adapter.speeds(embeddings, own), adapter.covariance(embeddings, own)
+            noise = adapter.noise
         else:
-            expected, covariance = prior(embeddings, own)
-        return [int(runnable[i]) for i in choose_batch(expected, covariance, count, NOISE)]
+            (expected, covariance), noise = prior(embeddings, own), NOISE
+        return [int(runnable[i]) for i in choose_batch(expected, covariance, count, noise)]
 
     def _scored(self, states: list[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         model = self._cost_model

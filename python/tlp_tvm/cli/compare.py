@@ -34,7 +34,9 @@ def compare(
     ] = "tlp,tlp-online,xgb,random",
     trials: Annotated[int, typer.Option(min=1, help="Programs of each task that each model measures.")] = 200,
     seeds: Annotated[int, typer.Option(min=1, help="Searches of each task and model.")] = 1,
-    tasks: Annotated[int, typer.Option(min=0, help="How many tasks, the heaviest first; 0 for all.")] = 0,
+    tasks: Annotated[
+        int, typer.Option(min=0, help="How many tasks of each network, the heaviest first; 0 for all.")
+    ] = 0,
     target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
     model: Annotated[str, typer.Option(help="What tlp and tlp-online load.")] = "epyc",
     measures_per_round: Annotated[

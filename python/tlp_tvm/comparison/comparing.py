@@ -114,12 +114,17 @@ def _search(
 
 
 def _largest(tasks: Sequence[PlannedTask], count: int) -> list[PlannedTask]:
-    """The tasks with the most operations in their networks."""
+    """The tasks with the most operations of each network; in all, so many times the networks at most."""
 
-    def operations(task: PlannedTask) -> float:
-        return float(task.task.compute_dag.flop_ct) * max(task.weights.values())
+    def operations(task: PlannedTask, network: str) -> float:
+        return float(task.task.compute_dag.flop_ct) * task.weights[network]
 
-    return sorted(tasks, key=operations, reverse=True)[: count or len(tasks)]
+    chosen: dict[str, PlannedTask] = {}
+    for network in dict.fromkeys(network for task in tasks for network in task.weights):
+        own = [task for task in tasks if network in task.weights and task.id not in chosen]
+        own.sort(key=lambda task: operations(task, network), reverse=True)
+        chosen |= {task.id: task for task in own[: count or len(own)]}
+    return list(chosen.values())
 
 
 def _entry(session: Session) -> dict[str, Any]:

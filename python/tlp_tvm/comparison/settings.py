@@ -82,7 +82,7 @@ class CompareSettings:
         contenders: which models.
         target: TVM target; empty for this machine's CPU.
         model: what "tlp" and "tlp-online" load.
-        tasks: of the networks, those with the most operations first; 0 for all.
+        tasks: of each network, those with the most operations first; 0 for all.
         trials: programs of each task that each model measures.
         seeds: searches of each task and model.
         measure: how to compile and time; `threads` 0 takes the cores that the target names.

@@ -1,10 +1,7 @@
 """What a search has measured of a task, on top of what a model has learned before.
 
-A Gaussian process over embeddings, one a task, on top of the model's score: near measured programs their
-measurements count, far from all of them the score does. The share of the score is fixed but for a small
-variance, as it cannot be fitted: a search measures what the model scores high, and among those alone the
-score says little, from which a free fit would conclude that low scores are as good. Fitting takes
-milliseconds for the few hundred programs that a task is measured for.
+A Gaussian process a task (`model.process`) on top of the model's score. Fitting takes milliseconds for the
+few hundred programs that a task is measured for.
 """
 
 from __future__ import annotations
@@ -14,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tlp_tvm.model.process import Process
 
 MINIMUM = 4
 """Programs that ran, before which a task is left to the model."""
@@ -25,42 +24,8 @@ UNIT = 0.25
 """Of what is fitted: the speed relative to the fastest measured program, whose own is 1. Not its logarithm: a
 search has to tell fast programs from each other, and how slow the slow ones are says little of that."""
 
-NOISE = 0.1
-"""Variance of the measurements around the process, whose own is 1."""
-
-SLOPE = 0.6
-"""Units of speed for one unit of score."""
-
-SLOPE_VARIANCE = 0.1
-"""How much of that a task's own measurements may change, beside the process's variance of 1."""
-
-REACH = 0.1
-"""Squared length scale, in medians of the squared distance between measured programs."""
-
 FAILED = -1.0
 """What a program that failed counts, in units; one that never ends would count 0."""
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """A fitted process; programs are rows."""
-
-    columns: NDArray[np.intp]
-    """Entries of an embedding that differ between the measured programs."""
-    centre: NDArray[np.float32]
-    scale: NDArray[np.float32]
-    programs: NDArray[np.float32]
-    """(n, columns), centred and scaled."""
-    reach: float
-    covariance: NDArray[np.float64]
-    """(n, n) of the measurements, noise included."""
-    scores: NDArray[np.float32]
-    """(n,), centred."""
-    score_centre: float
-    weights: NDArray[np.float32]
-    """(n,)"""
-    speed_centre: float
-    """Of a program that is far from all measured ones and has a score like theirs."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +58,7 @@ class TaskAdapter:
         self._scores = np.empty(0, np.float32)
         self._speeds = np.empty(0)
         self._learned = 0
-        self._fit: _Fit | None = None
+        self._fit: Process | None = None
         self._lock = threading.Lock()
         if known is not None and scores is not None:
             self.learn(known.embeddings, scores, np.exp(-known.speeds))
@@ -132,22 +97,21 @@ class TaskAdapter:
             self._embeddings, self._scores, self._speeds = known[keep], self._scores[keep], self._speeds[keep]
             self._fit = None
 
-    def speeds(self, embeddings: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Expected speed of programs.
+    def speeds(
+        self, embeddings: NDArray[np.float32], scores: NDArray[np.float32], optimism: float = 0.0
+    ) -> NDArray[np.float32]:
+        """Expected speed of programs, and some of what is not known of it.
 
         Args:
             embeddings: (N, L, E).
             scores: (N,) of the model.
+            optimism: standard deviations that the unknown counts.
 
         Returns:
             (N,) how much faster than the fastest measured program, in `UNIT`s of its speed: 0 is as fast.
         """
-        fit = self._current()
-        _, near = _near(fit, embeddings)
-        better = scores - fit.score_centre
-        slopes = SLOPE_VARIANCE * better[:, None] * fit.scores
-        expected = fit.speed_centre + SLOPE * better + (near + slopes) @ fit.weights
-        return np.asarray(expected, np.float32)
+        rows = embeddings.reshape(len(embeddings), -1)
+        return self._current().expected(rows, scores, optimism)
 
     def covariance(self, embeddings: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float64]:
         """What is left to learn of programs, after the measurements.
@@ -159,85 +123,24 @@ class TaskAdapter:
         Returns:
             (N, N) covariance of their speeds, in squares of `UNIT`.
         """
-        fit = self._current()
-        rows, near = _near(fit, embeddings)
-        better = scores - fit.score_centre
-        between = np.exp(-_distances(rows, rows) / fit.reach) + SLOPE_VARIANCE * np.outer(better, better)
-        known = near + SLOPE_VARIANCE * better[:, None] * fit.scores
-        return np.asarray(between - known @ np.linalg.solve(fit.covariance, known.T), np.float64)
+        return self._current().covariance(embeddings.reshape(len(embeddings), -1), scores)
 
-    def _current(self) -> _Fit:
+    @property
+    def noise(self) -> float:
+        """Variance of a measurement, in squares of `UNIT`."""
+        fit = self._current()
+        return fit.noise * fit.variance
+
+    def _current(self) -> Process:
         with self._lock:
             fit = self._fit = self._fit or self._fitted()
             return fit
 
-    def _fitted(self) -> _Fit:
+    def _fitted(self) -> Process:
         assert self._embeddings is not None
         ran = np.isfinite(self._speeds)
         speeds = np.where(ran, np.exp(self._speeds - self._speeds[ran].max()) / UNIT, FAILED)
-        deviation = self._embeddings.std(0)
-        columns = np.flatnonzero(deviation > 1e-6)
-        centre, scale = self._embeddings[:, columns].mean(0), deviation[columns]
-        programs = (self._embeddings[:, columns] - centre) / scale
-        distances = _distances(programs, programs)
-        reach = _reach(distances)
-        score_centre = float(self._scores.mean())
-        scores = self._scores - score_centre
-        covariance = np.exp(-distances / reach) + SLOPE_VARIANCE * np.outer(scores, scores)
-        covariance += NOISE * np.eye(len(speeds))
-        unexplained = speeds - speeds.mean() - SLOPE * scores
-        weights = np.linalg.solve(covariance, unexplained)
-        return _Fit(
-            columns=columns,
-            centre=centre,
-            scale=scale,
-            programs=programs,
-            reach=reach,
-            covariance=covariance,
-            scores=scores,
-            score_centre=score_centre,
-            weights=np.asarray(weights, np.float32),
-            speed_centre=float(speeds.mean() - speeds.max()),
-        )
-
-
-def _distances(a: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(N, n) squared."""
-    squares = (a**2).sum(1)[:, None] + (b**2).sum(1)
-    return np.asarray(np.maximum(squares - 2 * a @ b.T, 0), np.float32)
-
-
-def _near(fit: _Fit, embeddings: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Programs as the fit sees them, and how like each measured one they are, (N, n)."""
-    rows = (embeddings.reshape(len(embeddings), -1)[:, fit.columns] - fit.centre) / fit.scale
-    return rows, np.exp(-_distances(rows, fit.programs) / fit.reach)
-
-
-def prior(
-    embeddings: NDArray[np.float32], scores: NDArray[np.float32]
-) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-    """What is known of a task's programs before any is measured.
-
-    Args:
-        embeddings: (N, L, E).
-        scores: (N,) of the model.
-
-    Returns:
-        (N,) expected speed in `UNIT`s, around 0, and its (N, N) covariance.
-    """
-    rows = embeddings.reshape(len(embeddings), -1)
-    deviation = rows.std(0)
-    columns = np.flatnonzero(deviation > 1e-6)
-    rows = (rows[:, columns] - rows[:, columns].mean(0)) / deviation[columns]
-    better = scores - scores.mean()
-    distances = _distances(rows, rows)
-    between = np.exp(-distances / _reach(distances)) + SLOPE_VARIANCE * np.outer(better, better)
-    return np.asarray(SLOPE * better, np.float32), np.asarray(between, np.float64)
-
-
-def _reach(distances: NDArray[np.float32]) -> float:
-    apart = distances[distances > 1e-3]
-    return REACH * float(np.median(apart)) if len(apart) else 1.0
+        return Process.fitted(self._embeddings, self._scores, speeds - speeds.max())
 
 
 def _worth_keeping(speeds: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -23,6 +23,7 @@ from tlp_tvm.training.peers import ALONE, Peers
 from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.start import Start
 from tlp_tvm.training.state import TrainState, adam_tensors, restore_adam
+from tlp_tvm.training.teacher import Teacher
 from tlp_tvm.training.validation import validate
 
 SAVE_SECONDS = 60.0
@@ -56,6 +57,7 @@ def train(
     device: str = "auto",
     peers: Peers = ALONE,
     start: Start | None = None,
+    teacher: Teacher | None = None,
     on_epoch: EpochCallback = lambda entry: None,
     on_batch: BatchCallback = lambda done, total: None,
 ) -> Trained:
@@ -71,6 +73,7 @@ def train(
         device: "auto", or torch's name.
         peers: the processes that train together; all of them call this, and get the same.
         start: weights to begin with; random ones when None.
+        teacher: whose scores are imitated beside the labels.
         on_epoch: called with every finished epoch's entry, those of an earlier run first.
         on_batch: called before the first batch and after each.
 
@@ -78,8 +81,8 @@ def train(
         ModelFileError: the folder holds the state of another run.
     """
     place = pick_device(device)
-    fingerprint = _fingerprint(dataset, validation, model_settings, settings, start)
-    learner = Learner(model_settings, settings, place, peers, start)
+    fingerprint = _fingerprint(dataset, validation, model_settings, settings, start, teacher)
+    learner = Learner(model_settings, settings, place, peers, start, teacher)
     state = TrainState.load(folder, fingerprint)
     peers.wait()  # nobody writes before all have read
     if state is None:
@@ -166,6 +169,7 @@ def _fingerprint(
     model_settings: TLPSettings,
     settings: TrainSettings,
     start: Start | None,
+    teacher: Teacher | None,
 ) -> str:
     """Two runs with the same one give the same numbers."""
     parts: dict[str, Any] = {
@@ -180,6 +184,8 @@ def _fingerprint(
     }
     if start is not None:
         parts["start"] = start.digest
+    if teacher is not None:
+        parts["teacher"] = teacher.digest
     return json.dumps(parts, sort_keys=True)
 
 

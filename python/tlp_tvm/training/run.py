@@ -17,7 +17,7 @@ from tlp_tvm.evaluation.report import MEAN_OVER_TASKS, evaluate
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.card import card_text
-from tlp_tvm.model.checkpoint import CONFIG, save_checkpoint
+from tlp_tvm.model.checkpoint import CONFIG, load_model, save_checkpoint
 from tlp_tvm.model.config import ModelConfig, describe
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
@@ -27,6 +27,7 @@ from tlp_tvm.training.metrics import board_of, need_tensorboard
 from tlp_tvm.training.peers import joined
 from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.state import STATE
+from tlp_tvm.training.teacher import Teacher
 
 TRAIN_SPLIT = "train"
 VALIDATION_SPLIT = "validation"
@@ -53,6 +54,8 @@ class Recipe:
     epoch. None takes the dataset's validation split, or one task in `HOLD_OUT` where there is none."""
     stream: bool | None = None
     """Leave the programs of a built dataset on the disk; None does so for large ones."""
+    teacher: str = ""
+    """What `tlp_tvm.load_model` takes: a model whose scores are imitated beside the labels."""
     folds: int = 0
     """Folds of a cross-validation over the training tasks, for the card; 0 leaves it out."""
 
@@ -94,7 +97,7 @@ def train_model(
 
     Raises:
         DatasetError: the dataset is missing, damaged or too small.
-        ModelFileError: the folder holds a finished model, or another run.
+        ModelFileError: the folder holds a finished model, or another run; or the teacher does not fit.
         TrainingError: TensorBoard is wanted and not installed.
     """
     folder = Path(out)
@@ -117,6 +120,7 @@ def train_model(
             for callback in (*boards, on_epoch):
                 callback(entry)
 
+        teacher = Teacher.of(load_model(recipe.teacher), data, place) if recipe.teacher else None
         trained = train(
             data,
             validation,
@@ -125,6 +129,7 @@ def train_model(
             folder,
             device=str(place),
             peers=peers,
+            teacher=teacher,
             on_epoch=tell,
             on_batch=on_batch,
         )
@@ -147,7 +152,9 @@ def train_model(
         settings,
         data.platforms,
         data=data_entry(measured.digest, data, validation),
-        training=recipe.training.to_dict() | {"hold_out": hold_out, "best_epoch": trained.best_epoch},
+        training=recipe.training.to_dict()
+        | {"hold_out": hold_out, "best_epoch": trained.best_epoch}
+        | ({"teacher": teacher.digest} if teacher else {}),
         seed=recipe.training.seed,
         metrics=metrics,
     )

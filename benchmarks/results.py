@@ -1,0 +1,221 @@
+"""Everything that docs/results.md and the README say of accuracy, from the commands that print it.
+
+Set-up: `PARTS`, each a `tlp-tvm evaluate` command. What a part printed is kept in docs/results/, and the same
+command is not run again unless the data or the command changed (or --again). Two parts run side by side, a
+thread each: nothing here is timed.
+Checked: a part whose command fails stops everything after the parts that run; tables are written of whole
+parts only.
+
+    python benchmarks/results.py [--only PART ...] [--again] [--public]
+
+Without --public the parts on public logs, which are not in the repository, stay as they were measured last.
+`make results-public LOGS=...` makes their datasets and runs them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tlp_tvm.files import write_whole
+
+ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "docs" / "results"
+DATASET = "build/dataset"
+LARGEST, GPUS = "build/public", "build/public-gpu"
+MAIN = "from tlp_tvm.cli.app import main; main()"
+NETWORKS = ("mean over tasks", "all networks")
+"""What of an evaluation is kept: networks one by one would be ten times as much."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A command and the tables that are made of it."""
+
+    title: str
+    words: str
+    """What stands above its tables."""
+    command: tuple[str, ...]
+    """Of `tlp-tvm evaluate`, without --json."""
+    public: bool = False
+    """Whether it reads logs that are not in the repository."""
+
+    @property
+    def dataset(self) -> str:
+        """The dataset that it reads."""
+        return next(name for name in self.command if name.startswith("build/"))
+
+    @property
+    def line(self) -> str:
+        """As a user types it."""
+        return " ".join(["tlp-tvm", "evaluate", *self.command])
+
+
+def _few(platform: str, labels: str, recipes: str, seeds: int, dataset: str = DATASET) -> tuple[str, ...]:
+    return (
+        *(dataset, "--few-shot", platform, "--labels", labels, "--recipes", recipes),
+        *("--seeds", str(seeds), "--cache", "build/results"),
+    )
+
+
+CURVE = "0,50,200,1000,5000,all"
+SHARE = "0,7%,all"
+
+PARTS: dict[str, Part] = {
+    "shipped": Part(
+        "Shipped models on networks that they have not seen",
+        "The shipped models, and XGBoost on the same sequences, trained on the same programs.",
+        (
+            *("epyc", "epyc-small", DATASET, "--baselines", "xgboost-sequence", "--seeds", "3"),
+            *("--seen", "0,16", "--cache", "build/results"),
+        ),
+    ),
+    "trained": Part(
+        "The recipe, with seeds, beside per-store features",
+        "`tlp` has a network a platform, `mtl-tlp` one with a head a platform; both are our recipe. "
+        "TenSet's MLP and `xgboost-features` read TVM's per-store features.",
+        (
+            *(DATASET, "--baselines", "tlp,mtl-tlp,xgboost-features,tenset-mlp", "--seeds", "3"),
+            *("--seen", "0,16", "--cache", "build/results"),
+        ),
+    ),
+    "published": Part(
+        "TLP and MTL-TLP as published",
+        "Hidden width 256, 50 epochs, LambdaRank within tasks.",
+        (
+            *(DATASET, "--baselines", "published-tlp,published-mtl-tlp", "--seeds", "2"),
+            *("--cache", "build/results"),
+        ),
+    ),
+    "labels-sse42": Part(
+        "Few labels: epyc-sse42-1c",
+        "All recipes, the labelled programs drawn at random.",
+        _few("epyc-sse42-1c", CURVE, "local,mtl,finetune,pretrain,impute", 2),
+    ),
+    "share-sse42": Part(
+        "7% of the labels: epyc-sse42-1c", "", _few("epyc-sse42-1c", SHARE, "local,mtl,impute", 3)
+    ),
+    "share-avx2": Part(
+        "7% of the labels: epyc-avx2-1c", "", _few("epyc-avx2-1c", SHARE, "local,mtl,impute", 3)
+    ),
+    "share-avx512": Part(
+        "7% of the labels: epyc-avx512-2c", "", _few("epyc-avx512-2c", SHARE, "local,mtl,impute", 3)
+    ),
+    "public": Part(
+        "Public platforms",
+        "The five largest of the public logs, one task in five held out.",
+        (
+            *(LARGEST, "--baselines", "tlp,mtl-tlp,xgboost-sequence,published-tlp", "--seeds", "2"),
+            *("--cache", "build/results"),
+        ),
+        public=True,
+    ),
+    **{
+        f"share-{name}": Part(
+            f"7% of the labels: {name}", "", _few(name, SHARE, "local,mtl,impute", 2, GPUS), public=True
+        )
+        for name in ("v100", "k80", "mi50")
+    },
+}
+
+
+def run(name: str, again: bool) -> dict[str, Any]:
+    """What a part says, from its file or from its command."""
+    part, file = PARTS[name], KEPT / f"{name}.json"
+    digest = json.loads((ROOT / part.dataset / "manifest.json").read_text())["digest"]
+    if file.exists() and not again:
+        before: dict[str, Any] = json.loads(file.read_text())
+        if (before["command"], before["dataset_digest"]) == (part.line, digest):
+            return before
+    print(f"{name}: {part.line}", flush=True)
+    command = [sys.executable, "-c", MAIN, "evaluate", *part.command, "--json"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    said = json.loads(done.stdout.strip().splitlines()[-1])
+    rows = [row for row in said["results"] if row["network"] in NETWORKS]
+    kept = {"command": part.line, **said, "results": rows}
+    write_whole(file, json.dumps(kept, indent=1) + "\n")
+    print(f"{name}: done", flush=True)
+    return kept
+
+
+def number(value: dict[str, float]) -> str:
+    """Mean and deviation over seeds."""
+    return f"{value['mean']:.3f}" + (f" ± {value['deviation']:.3f}" if value["deviation"] > 0 else "")
+
+
+def rankers_table(said: dict[str, Any]) -> list[str]:
+    """Of every platform, the mean over tasks."""
+    seen = sorted({row["seen"] for row in said["results"]})
+    heads = [f"top-{k}{f' after {n}' if n else ''}" for n in seen for k in (1, 5)]
+    lines = [f"| platform | model | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
+    means = {
+        (row["platform"], row["ranker"], row["seen"]): row
+        for row in said["results"]
+        if row["network"] == NETWORKS[0]
+    }
+    for platform, ranker in dict.fromkeys((platform, ranker) for platform, ranker, _ in means):
+        cells = [number(means[platform, ranker, n]["top"][k]) for n in seen for k in ("1", "5")]
+        lines.append(f"| {platform} | {ranker} | {' | '.join(cells)} |")
+    return lines
+
+
+def labels_table(said: dict[str, Any]) -> list[str]:
+    """Of every number of labels and recipe, the mean over tasks."""
+    lines = ["| labels | recipe | top-1 | top-5 |", "|---|---|---|---|"]
+    for row in said["results"]:
+        if row["network"] == NETWORKS[0]:
+            cells = [f"{row['labels']} ({row['share']:.0%})", row["recipe"]]
+            lines.append(f"| {' | '.join([*cells, *(number(row['top'][k]) for k in ('1', '5'))])} |")
+    return lines
+
+
+def tables(name: str, said: dict[str, Any]) -> str:
+    """A part's section of docs/results.md."""
+    part = PARTS[name]
+    rows = labels_table(said) if "target" in said else rankers_table(said)
+    ranked = {row["tasks"] for row in said["results"] if row["network"] == NETWORKS[0]}
+    tasks = " or ".join(map(str, sorted(ranked)))
+    about = f"{part.words} {tasks} tasks, seeds {', '.join(map(str, said['seeds']))}. `{part.line}`"
+    return "\n".join([f"### {part.title}", "", about.strip(), "", *rows, ""])
+
+
+def put(file: Path, name: str, text: str) -> None:
+    """Replace what stands between a file's two marks of a name."""
+    before = file.read_text()
+    marks = rf"(<!-- {name}: begin -->\n).*(<!-- {name}: end -->)"
+    after, count = re.subn(marks, lambda found: found[1] + text + found[2], before, flags=re.DOTALL)
+    if count != 1:
+        raise SystemExit(f"{file}: expected one pair of marks <!-- {name}: begin -->, found {count}")
+    write_whole(file, after)
+
+
+def main() -> None:
+    """Run what is missing, then write the tables."""
+    parser = argparse.ArgumentParser(description="The tables of docs/results.md.")
+    parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--again", action="store_true", help="run whole parts anew")
+    parser.add_argument("--public", action="store_true", help=f"run the parts on {LARGEST} and {GPUS} too")
+    parser.add_argument("--jobs", type=int, default=2)
+    asked = parser.parse_args()
+    KEPT.mkdir(parents=True, exist_ok=True)
+    chosen = [name for name in asked.only if asked.public or not PARTS[name].public]
+    with ThreadPoolExecutor(asked.jobs) as pool:
+        list(pool.map(lambda name: run(name, asked.again), chosen))
+    found = {name: json.loads(f.read_text()) for name in PARTS if (f := KEPT / f"{name}.json").exists()}
+    sections = [tables(name, said) for name, said in found.items()]
+    put(ROOT / "docs" / "results.md", "tables", "\n".join(sections))
+    if "shipped" in found:
+        put(ROOT / "README.md", "results", "\n".join(["", *rankers_table(found["shipped"]), "", ""]))
+
+
+if __name__ == "__main__":
+    main()
