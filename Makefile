@@ -102,12 +102,15 @@ dataset: $(VENV)/.package  ## the programs of datasets/ as one dataset in build/
 	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide --replace --out build/dataset
 	$(BIN)/tlp-tvm dataset stats build/dataset --html build/dataset.html
 
-pretrained: dataset  ## train the shipped model again, from datasets/
+pretrained: dataset  ## train the shipped models again, from datasets/
 	rm -rf build/pretrained
-	$(BIN)/tlp-tvm train build/dataset --out build/pretrained/epyc
-	rm -rf python/tlp_tvm/pretrained/epyc
-	rm build/pretrained/epyc/metrics.csv  # when it was trained
-	mv build/pretrained/epyc python/tlp_tvm/pretrained/
+	$(BIN)/tlp-tvm train build/dataset --members 4 --out build/pretrained/epyc
+	$(BIN)/tlp-tvm train build/dataset --members 1 --out build/pretrained/epyc-small
+	for model in epyc epyc-small; do \
+	  rm -rf python/tlp_tvm/pretrained/$$model build/pretrained/$$model/metrics.csv && \
+	  $(BIN)/tlp-tvm export build/pretrained/$$model -o build/pretrained/$$model/model.pt && \
+	  mv build/pretrained/$$model python/tlp_tvm/pretrained/ || exit 1; \
+	done
 
 fuzz: test-cpp  ## a million mutated record lines, compared with Python's json
 	$(BIN)/python tests/python/fuzz_oracle.py build/tests/tests/cpp/fuzz_records tests/fuzz/corpus/* --lines 1000000

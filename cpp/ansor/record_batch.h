@@ -39,7 +39,7 @@ struct RecordRow {
   std::int64_t line = 0;  ///< 1-based in its file
   std::uint32_t task = 0;
   std::int32_t error_no = 0;   ///< TVM's MeasureErrorNo; 0 is fine
-  double latency = 0;          ///< mean cost in seconds; infinity for a failed measurement
+  double latency = 0;          ///< median cost in seconds; infinity for a failed measurement
   double elapsed = 0;          ///< seconds that the measurement took, compilation included
   std::int64_t timestamp = 0;  ///< seconds since 1970
   std::size_t costs_end = 0;   ///< in RecordBatch::costs; a row's begin at the row's before

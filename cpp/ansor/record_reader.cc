@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "ansor/step_names.h"
 #include "ansor/step_scan.h"
@@ -232,7 +233,6 @@ class ChunkReader {
     cursor->OpenList("the result");
     cursor->OpenList("the costs");
     const std::size_t begin = batch_->costs.size();
-    double sum = 0;
     bool failed = false;
     bool first = true;
     while (cursor->NextItem(']', &first)) {
@@ -241,7 +241,6 @@ class ChunkReader {
         throw JsonFault(reason::kRange, "expected a cost in seconds, found a negative number");
       }
       failed = failed || cost >= kFailedCost;
-      sum += cost;
       batch_->costs.push_back(cost);
       if (batch_->costs.size() - begin > kMaxCosts) TooLong("the costs");
     }
@@ -258,8 +257,16 @@ class ChunkReader {
       throw JsonFault(reason::kMissing, "expected at least one cost, found none and no error");
     }
     failed = failed || row_.error_no != 0;
-    row_.latency =
-        failed ? std::numeric_limits<double>::infinity() : sum / static_cast<double>(count);
+    row_.latency = failed ? std::numeric_limits<double>::infinity() : Median(begin);
+  }
+
+  /*! \brief The median of the costs from `begin` on: one disturbed repeat of three leaves it alone.
+   */
+  double Median(std::size_t begin) {
+    sorted_.assign(batch_->costs.begin() + static_cast<std::ptrdiff_t>(begin), batch_->costs.end());
+    std::sort(sorted_.begin(), sorted_.end());
+    const std::size_t half = sorted_.size() / 2;
+    return sorted_.size() % 2 == 1 ? sorted_[half] : (sorted_[half - 1] + sorted_[half]) / 2;
   }
 
   static std::int64_t ReadTimestamp(JsonCursor* cursor) {
@@ -279,6 +286,7 @@ class ChunkReader {
   RecordBatch* batch_;
   const char* end_;  ///< of the chunk
   RecordRow row_;
+  std::vector<double> sorted_;  ///< the costs of a record, for their median
   PlaceInRecord place_;
   std::string scratch_;
   std::string_view last_task_;  ///< its bytes in the chunk

@@ -21,6 +21,7 @@ from tlp_tvm.ansor.gpu_check import GpuCheck
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.errors import TuningError
 from tlp_tvm.features import extract_states
+from tlp_tvm.latency import latency_of
 from tlp_tvm.model.adaptation import TaskAdapter
 from tlp_tvm.model.search_scores import Scorer, SearchScores, as_weights, model_name, name_of
 
@@ -137,10 +138,7 @@ class TLPCostModel(_PythonBasedModel, SearchScores):  # type: ignore[misc, valid
         """
         if not self.online or len(inputs) == 0:
             return
-        latencies = [
-            np.inf if result.error_no else np.mean([cost.value for cost in result.costs])
-            for result in results
-        ]
+        latencies = [latency_of(result) for result in results]
         task = inputs[0].task
         embeddings = extract_states([measured.state for measured in inputs], self.model.layout)
         self.learn(str(task.workload_key), str(task.target), embeddings, np.asarray(latencies, np.float64))

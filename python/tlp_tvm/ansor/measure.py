@@ -25,6 +25,7 @@ import numpy as np
 from tlp_tvm.ansor import measure_worker
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.measure_worker import Outcome, Timing
+from tlp_tvm.latency import latency_of_costs
 
 BUILD_TIMEOUT, RUN_TIMEOUT = 6, 7
 REASONS = {
@@ -212,7 +213,7 @@ class MeasuringPool:
         arguments = (number, inputs, timing)
         outcome = ask(child, RUN_TIMEOUT, settings.run_timeout_s, measure_worker.run, *arguments)
         if outcome is not None and not outcome.error:
-            self.best[key] = min(best, float(np.mean(outcome.costs)))
+            self.best[key] = min(best, latency_of_costs(outcome.costs))
         return outcome
 
     def _build_for_tvm(self, inputs: Any, *_settings: Any) -> list[Any]:

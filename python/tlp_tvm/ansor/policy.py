@@ -20,10 +20,18 @@ from tlp_tvm.ansor.choosing import choose_batch, expected_gain
 from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.features import extract_states
+from tlp_tvm.latency import latency_of
 from tlp_tvm.model.process import NOISE, prior
 
 POOL = 8
 """Programs that are found for each one that is measured."""
+
+MOST_GROWTH = 4
+"""How many times the population a search breeds that no longer gains: while the model's first choices bring
+gains a small one is soon enough, and later what has not been found is what is missing."""
+
+GAIN = 0.01
+"""Share of the best speed that a round must gain for the next to breed no more than the population."""
 
 MEASURED_SHARE = 0.2
 """Of the population, at most, are programs that were measured: TVM's `sample_init_use_measured_ratio`."""
@@ -69,9 +77,10 @@ class ChoosingPolicy:
         self._diverse = diverse
         self._measured: dict[str, tuple[float, Any]] = {}
         self._pool: list[Any] = []
-        params = {"evolutionary_search_population": population}
-        policy = load_tvm().auto_scheduler.SketchPolicy
-        self.sketch_policy = policy(task, cost_model, params=params, seed=seed, verbose=0)
+        self._seed = seed
+        self._growth = 1
+        self.sketch_policy = self._breeder(1)
+        self._breeders = {1: self.sketch_policy}
         for log in logs:
             self._read(log)
 
@@ -94,6 +103,7 @@ class ChoosingPolicy:
         Returns:
             TVM's `MeasureInput`s and `MeasureResult`s; empty where nothing new is found.
         """
+        before = self.best
         found = self._found(POOL * count)
         chosen = self._choose(found, count)
         inputs, results = measure(self.search_task, [found[i] for i in chosen], self._options)
@@ -101,6 +111,8 @@ class ChoosingPolicy:
             self._note(measured.state, result)
         taken = set(chosen)
         self._pool = [state for i, state in enumerate(found) if i not in taken]
+        gained = not self.best * (1 + GAIN) > before
+        self._growth = 1 if gained else min(2 * self._growth, MOST_GROWTH)
         if inputs:
             self._cost_model.update(inputs, results)
         return inputs, results
@@ -114,6 +126,12 @@ class ChoosingPolicy:
         variance = np.diag(adapter.covariance(embeddings, scores))
         return expected_gain(adapter.speeds(embeddings, scores), variance)
 
+    def _breeder(self, growth: int) -> Any:
+        """TVM's policy with a population so many times the usual one."""
+        params = {"evolutionary_search_population": growth * self._population}
+        policy = load_tvm().auto_scheduler.SketchPolicy
+        return policy(self.search_task, self._cost_model, params=params, seed=self._seed, verbose=0)
+
     def _read(self, log: Path) -> None:
         auto_scheduler = load_tvm().auto_scheduler
         for measured, result in auto_scheduler.RecordReader(str(log)):
@@ -122,16 +140,19 @@ class ChoosingPolicy:
                 self._note(state, result)
 
     def _note(self, state: Any, result: Any) -> None:
-        seconds = np.inf if result.error_no else float(np.mean([cost.value for cost in result.costs]))
         bare = getattr(state, "state_object", state)
-        self._measured[_names_of([bare])[0]] = seconds, bare
+        self._measured[_names_of([bare])[0]] = latency_of(result), bare
 
     def _found(self, count: int) -> list[Any]:
         """Programs that were not measured, the best scores first."""
         best = sorted(self._measured.values(), key=lambda entry: entry[0])
         best = [entry for entry in best if np.isfinite(entry[0])][: int(MEASURED_SHARE * self._population)]
-        start = list(self.sketch_policy.sample_initial_population()) + [state for _, state in best]
-        evolved = self.sketch_policy.evolutionary_search(start, count + len(self._measured))
+        start = list(self.sketch_policy.sample_initial_population())
+        start += [state for _, state in best] + self._pool
+        if self._growth not in self._breeders:
+            self._breeders[self._growth] = self._breeder(self._growth)
+        breeder = self._breeders[self._growth]
+        evolved = breeder.evolutionary_search(start, count + len(self._measured))
         infer = self.search_task.compute_dag.infer_bound_from_state
         states = [infer(state).state_object for state in evolved]
         new: dict[str, Any] = {}

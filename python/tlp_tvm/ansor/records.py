@@ -46,7 +46,7 @@ class RecordBatch:
     task_ids: NDArray[np.int32]
     """Indices into `tasks`."""
     latencies: NDArray[np.float64]
-    """Mean cost in seconds; infinity for a failed measurement."""
+    """Median cost in seconds; infinity for a failed measurement."""
     errors: NDArray[np.int32]
     """TVM's MeasureErrorNo; 0 is fine."""
     timestamps: NDArray[np.int64]

@@ -11,6 +11,7 @@ import numpy as np
 
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.tune_observer import TuneObserver
+from tlp_tvm.latency import latency_of
 
 
 class Progress:
@@ -58,6 +59,5 @@ class Progress:
             self._failures[reason] += 1
         else:
             task = self._position[str(measure_input.task.workload_key)]
-            latency = float(np.mean([cost.value for cost in result.costs]))
-            self._best[task] = min(self._best[task], latency)
+            self._best[task] = min(self._best[task], latency_of(result))
         self._observer.measured(self.trials, float(self._best @ self._weights), self._failures)

@@ -13,8 +13,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 import tlp_tvm
 from tlp_tvm.ansor.cpu import this_cpu
 from tlp_tvm.ansor.locate import load_tvm, tvm_info
@@ -32,6 +30,7 @@ from tlp_tvm.collection.programs import Program, ProgramSource
 from tlp_tvm.collection.settings import CollectResult, CollectSettings
 from tlp_tvm.dataset.source import find_source
 from tlp_tvm.errors import CollectionError
+from tlp_tvm.latency import latency_of_costs
 
 HOPELESS = 16
 """Failures in a row, after which no more programs of a task are tried."""
@@ -228,7 +227,7 @@ class _Collection:
             self.measured += 1
             if reason := reason_of(outcome):
                 self.failures[reason] += 1
-            latency = float("inf") if outcome.error else float(np.mean(outcome.costs))
+            latency = float("inf") if outcome.error else latency_of_costs(outcome.costs)
             results[id(program.of)].append((program, latency))
             self.observer.measured(self.known + self.measured, done, self.failures)
         for measured in results.values():

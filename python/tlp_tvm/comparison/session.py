@@ -13,6 +13,7 @@ from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.measure import MeasuringPool
 from tlp_tvm.ansor.policy import BATCH, ChoosingPolicy
 from tlp_tvm.comparison.settings import CompareSettings, Contender
+from tlp_tvm.latency import latency_of
 from tlp_tvm.model.scoring import platform_or_mean
 
 PARTS = ("search", "score", "learn", "compile", "run")
@@ -90,8 +91,7 @@ class Session:
         Args:
             result: `auto_scheduler.MeasureResult`.
         """
-        costs = [cost.value for cost in result.costs]
-        self.latencies.append(float("inf") if result.error_no else float(np.mean(costs)))
+        self.latencies.append(latency_of(result))
         self.clock.append(self._time + time.perf_counter() - self._began)
 
 

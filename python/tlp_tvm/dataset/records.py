@@ -49,7 +49,7 @@ class MeasuredDataset:
     task_index: NDArray[np.int32]
     """(N,) ascending indices into `tasks`."""
     latencies: NDArray[np.float64]
-    """(N, P) mean latency in seconds; infinity where measuring failed, NaN where nobody measured."""
+    """(N, P) seconds, the median of the repeats; infinity where measuring failed, NaN where not measured."""
     primitives: NDArray[np.float32]
     """(R, E): the rows of all programs, shared by every selection."""
     starts: NDArray[np.int64]

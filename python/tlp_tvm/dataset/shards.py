@@ -7,7 +7,7 @@ One row a program; a task's programs lie together, in the order in which they we
     steps           large_string  its steps, as a measure record has them: `[["SP", 7, 0, 1, [1, 1], 1], ...]`
     measurements    list of       in the order of the sources
       platform      uint16        place in the manifest's platforms
-      latency       float64       mean of the costs in seconds; infinity where measuring failed
+      latency       float64       median of the costs in seconds; infinity where measuring failed
       error         int32         TVM's MeasureErrorNo; 0 is fine
       costs         list<float64> the repeats, in seconds
 

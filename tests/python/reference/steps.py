@@ -12,10 +12,9 @@ and what no log holds: numbers beyond 64 bits, lists longer than any program's, 
 
 from __future__ import annotations
 
-import functools
 import json
 import math
-import operator
+import statistics
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -63,12 +62,10 @@ class Record:
 
     @property
     def latency(self) -> float:
-        """Mean cost in seconds; infinite for a program that failed."""
+        """Median cost in seconds; infinite for a program that failed."""
         if self.error != 0 or any(cost >= FAILED_COST for cost in self.costs):
             return math.inf
-        return functools.reduce(operator.add, self.costs) / len(
-            self.costs
-        )  # sum() rounds otherwise from 3.12
+        return statistics.median(self.costs)
 
 
 def expect(holds: bool, what: str) -> None:
