@@ -69,7 +69,8 @@ class InstructionAhead {
   static constexpr std::int64_t kMiddle = 12;
   static constexpr std::int64_t kFar = 20;
   static constexpr std::int64_t kItems = 8;
-  static constexpr std::int64_t kLine = 64;
+  /*! \brief Of an instruction; of a list with no items; of a number or short text, at least. */
+  static constexpr std::int64_t kSize = 55;
 
   const ffi::Object* At(std::int64_t i) const {
     const ffi::Sequence* list = list_;
@@ -82,14 +83,14 @@ class InstructionAhead {
     return item.type_index == fields_->type ? item.object : nullptr;
   }
 
-  static void Fetch(const void* at, std::int64_t bytes) {
-    for (std::int64_t k = 0; k < bytes; k += kLine) {
-      __builtin_prefetch(static_cast<const char*>(at) + k);
-    }
+  /*! \brief Asks for the lines of up to 64 bytes: two, wherever they begin. */
+  static void Fetch(const void* at) {
+    __builtin_prefetch(at);
+    __builtin_prefetch(static_cast<const char*>(at) + kSize);
   }
 
   void FetchInstruction(std::int64_t i) const {
-    if (const ffi::Object* const instruction = At(i)) Fetch(instruction, kLine);
+    if (const ffi::Object* const instruction = At(i)) Fetch(instruction);
   }
 
   void FetchLists(std::int64_t i) {
@@ -101,21 +102,23 @@ class InstructionAhead {
       return;
     }
     for (const ffi::Field* field : {&fields_->inputs, &fields_->attributes, &fields_->outputs}) {
-      if (const ffi::Object* const list = field->Peek(instruction)) Fetch(list, 2 * kLine);
+      if (const ffi::Object* const list = field->Peek(instruction)) Fetch(list);
     }
   }
 
   void FetchItems(std::int64_t i) const {
     const ffi::Object* const instruction = At(i);
     if (instruction == nullptr) return;
-    // Of outputs, and of variables, only the addresses are of interest.
-    for (const ffi::Field* field : {&fields_->inputs, &fields_->attributes}) {
+    for (const ffi::Field* field : {&fields_->inputs, &fields_->attributes, &fields_->outputs}) {
       const ffi::Object* const object = field->Peek(instruction);
       if (object == nullptr || object->type_index != ffi::kArray) continue;
       const ffi::Sequence& list = ffi::SequenceOf(object);
+      if (list.size > 0) __builtin_prefetch(list.items + std::min(list.size, kItems) - 1);
+      // Of outputs, and of variables, only the addresses are of interest.
+      if (field == &fields_->outputs) continue;
       for (std::int64_t k = 0; k < std::min(list.size, kItems); ++k) {
         const std::int32_t type = list.items[k].type_index;
-        if (type >= ffi::kFirstObject && !values_->IsVariable(type)) Fetch(list.items[k].object, 1);
+        if (type >= ffi::kFirstObject && !values_->IsVariable(type)) Fetch(list.items[k].object);
       }
     }
   }

@@ -67,8 +67,8 @@ class TraceReader {
   class Held {
    public:
     Held() = default;
-    Held(const ffi::Library* library, const ffi::Object* trace, const ffi::Any& owned)
-        : trace(trace), library_(library), owned_(owned) {}
+    Held(const ffi::Library* library, const ffi::Object* its_trace, const ffi::Any& owned)
+        : trace(its_trace), library_(library), owned_(owned) {}
     Held(Held&& other) noexcept { *this = std::move(other); }
     Held& operator=(Held&& other) noexcept {
       std::swap(trace, other.trace);
