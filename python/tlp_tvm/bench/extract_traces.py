@@ -1,9 +1,10 @@
 """How fast are MetaSchedule's candidates embedded, beside what one would do without the native reader?
 
-Set-up: random programs of one task, sampled by MetaSchedule, handed over as its search does; the native reader over
-the same candidates again and again, with one thread and with all. Output goes to one array, reused.
-Baseline, same candidates, same run: TVM's `Trace.as_json` of each, its text by `json.dumps`, and our own reader and
-encoder of that text, which are native: a plain encoder in Python would be slower.
+Set-up: random programs of one task, sampled by MetaSchedule, handed over as its search does; the native
+reader over the same candidates again and again, with one thread and with all. Output goes to one array,
+reused.
+Baseline, same candidates, same run: TVM's `Trace.as_json` of each, its text by `json.dumps`, and our own
+reader and encoder of that text, which are native: a plain encoder in Python would be slower.
 Checked before timing: both routes give the same embedding, in every number.
 """
 

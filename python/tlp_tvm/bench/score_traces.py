@@ -1,11 +1,12 @@
 """How many candidates a second does MetaSchedule's search get scores for, beside its own cost model?
 
-Set-up: random programs of one task, sampled by MetaSchedule. Ours is `TLPCostModel.predict`: reading the traces,
-embedding them, the network. The baseline is TVM's `ms.cost_model.XGBModel.predict`: its PerStoreFeature extractor,
-then the trees, which are trained on other programs with made-up latencies that follow our model's scores. Both have
-the same candidates, take turns in the same run, and have the same number of threads.
-Without a model, an untrained one of the recipe's sizes stands in for it: the scores mean nothing, the time is that of
-a trained one.
+Set-up: random programs of one task, sampled by MetaSchedule. Ours is `TLPCostModel.predict`: reading the
+traces, embedding them, the network. The baseline is TVM's `ms.cost_model.XGBModel.predict`: its
+PerStoreFeature extractor, then the trees, which are trained on other programs with made-up latencies that
+follow our model's scores. Both have the same candidates, take turns in the same run, and have the same
+number of threads.
+Without a model, an untrained one of the recipe's sizes stands in for it: the scores mean nothing, the time
+is that of a trained one.
 Checked before timing: each candidate has a finite score of both, and the baseline is trained.
 """
 
@@ -70,7 +71,7 @@ def untrained_model() -> ScoringModel:
     from tlp_tvm.training.recipe import MODELS
 
     layout = FeatureLayout.preset("metaschedule")
-    settings = TLPSettings(length=layout.length, width=layout.width, **MODELS["recipe"])
+    settings = TLPSettings.of_layout(layout, 1, **MODELS["recipe"])
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = TLP(settings).eval()

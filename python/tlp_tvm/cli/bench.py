@@ -87,8 +87,8 @@ def score(
     model: Annotated[
         str | None,
         typer.Option(
-            help="A shipped name, a checkpoint folder or an exported file; without it epyc, or for metaschedule an "
-            "untrained one."
+            help="A shipped name, a checkpoint folder or an exported file; without it epyc, or for "
+            "metaschedule an untrained one."
         ),
     ] = None,
     torch_threads: Annotated[
