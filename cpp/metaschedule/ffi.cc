@@ -132,6 +132,9 @@ Field::Field(const Library* library, const char* type_key, const char* name)
     storage_ = Storage::kReference;
   } else if (info_->size == sizeof(Any) && info_->static_type_index < 0) {
     storage_ = Storage::kAny;
+  } else if (info_->size == sizeof(std::int64_t) &&
+             (info_->static_type_index == kInt || info_->static_type_index == kFloat)) {
+    storage_ = Storage::kNumber;
   } else {
     is_checked_ = true;  // always read through the getter
   }
@@ -147,8 +150,7 @@ Any Field::Get(const char* at) const {
 
 void Field::Check(const Object* object) const {
   const char* const at = reinterpret_cast<const char*>(object) + info_->offset;
-  const Any in_place =
-      storage_ == Storage::kAny ? *reinterpret_cast<const Any*>(at) : OfReference(at);
+  const Any in_place = OfPlace(at);
   Any own;
   const bool is_read = info_->getter(at, &own) == 0;
   const bool is_same = is_read && own.type_index == in_place.type_index &&

@@ -107,6 +107,7 @@ class Field {
     const char* const at = reinterpret_cast<const char*>(object) + info_->offset;
     if (storage_ == Storage::kAny) return *reinterpret_cast<const Any*>(at);
     if (storage_ == Storage::kReference) return OfReference(at);
+    if (storage_ == Storage::kNumber) return OfNumber(at);
     return Get(at);
   }
 
@@ -120,12 +121,22 @@ class Field {
   }
 
  private:
-  enum class Storage : std::uint8_t { kReference, kAny, kNumber };
+  enum class Storage : std::uint8_t { kReference, kAny, kNumber, kOther };
   static Any OfReference(const char* at) {
     Any any;
     any.object = *reinterpret_cast<const Object* const*>(at);
     any.type_index = any.object == nullptr ? std::int32_t{kNone} : any.object->type_index;
     return any;
+  }
+  Any OfNumber(const char* at) const {
+    Any any;
+    any.type_index = info_->static_type_index;
+    any.integer = *reinterpret_cast<const std::int64_t*>(at);
+    return any;
+  }
+  Any OfPlace(const char* at) const {
+    if (storage_ == Storage::kAny) return *reinterpret_cast<const Any*>(at);
+    return storage_ == Storage::kReference ? OfReference(at) : OfNumber(at);
   }
   Any Get(const char* at) const;
   /*! \brief Compares what is read in place with what the field's own getter gives. */
@@ -133,7 +144,7 @@ class Field {
 
   const Library* library_;
   const FieldInfo* info_ = nullptr;
-  Storage storage_ = Storage::kNumber;
+  Storage storage_ = Storage::kOther;
   std::string name_;
   mutable std::atomic<bool> is_checked_{false};
 };

@@ -121,7 +121,7 @@ void TraceJsonReader::ReadInstruction(JsonCursor* cursor, std::size_t i) {
   }
   try {
     const std::size_t defined = builder_.variables();
-    builder_.Add(instruction_);
+    builder_.Add(instruction_.View());
     for (std::size_t k = 0; k < outputs_.size(); ++k) {
       const std::string expected = spec_->letter + std::to_string(defined + k);
       if (outputs_[k] != expected) {

@@ -51,6 +51,29 @@ class TraceJsonReader {
     std::vector<Value> value;
     bool is_used = false;
   };
+  /*! \brief An instruction with its values; the vectors are reused. */
+  struct OwnedInstruction {
+    std::size_t kind = 0;
+    std::vector<Value> inputs;
+    std::vector<Value> attributes;
+    std::size_t outputs = 0;
+    bool is_decided = false;
+    std::vector<Value> decision;
+
+    void Clear() {
+      inputs.clear();
+      attributes.clear();
+      outputs = 0;
+      is_decided = false;
+      decision.clear();
+    }
+    Instruction<Values> View() const {
+      const auto all = [](const std::vector<Value>& values) {
+        return Values(values.data(), values.data() + values.size());
+      };
+      return {kind, all(inputs), all(attributes), outputs, is_decided, all(decision)};
+    }
+  };
   void ReadDecisions(JsonCursor* cursor);
   void ReadInstruction(JsonCursor* cursor, std::size_t i);
   void ReadValues(JsonCursor* cursor, bool are_inputs, int depth, std::vector<Value>* values);
@@ -60,7 +83,7 @@ class TraceJsonReader {
   std::string_view Text(JsonCursor* cursor, const char* what);
 
   InstructionBuilder builder_;
-  Instruction instruction_;
+  OwnedInstruction instruction_;
   std::vector<Decided> decisions_;
   std::vector<std::string_view> outputs_;
   std::deque<std::string> texts_;

@@ -7,56 +7,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "core/encoder.h"
 #include "core/primitive.h"
 #include "metaschedule/ffi.h"
+#include "metaschedule/instruction_ahead.h"
 #include "metaschedule/instruction_builder.h"
+#include "metaschedule/live_values.h"
 
 namespace tlp_tvm {
 namespace metaschedule {
-
-/*! \brief Numbers by the address of their object; emptied without touching its entries. */
-class ObjectTable {
- public:
-  ObjectTable() : entries_(kFirstSize) {}
-
-  void Clear() {
-    ++epoch_;
-    count_ = 0;
-  }
-  /*! \return The number of the object, or -1. */
-  std::int64_t Find(const ffi::Object* object) const {
-    for (std::size_t slot = Slot(object);; slot = (slot + 1) & (entries_.size() - 1)) {
-      const Entry& entry = entries_[slot];
-      if (entry.epoch != epoch_) return -1;
-      if (entry.object == object) return entry.number;
-    }
-  }
-  /*! \brief Adds an object that is not there. */
-  void Add(const ffi::Object* object, std::int64_t number);
-
- private:
-  struct Entry {
-    const ffi::Object* object = nullptr;
-    std::int64_t number = 0;
-    std::uint64_t epoch = 0;
-  };
-  static constexpr std::size_t kFirstSize = 512;
-
-  std::size_t Slot(const ffi::Object* object) const {
-    return ((reinterpret_cast<std::uintptr_t>(object) * 0x9e3779b97f4a7c15u) >> 32) &
-           (entries_.size() - 1);
-  }
-
-  std::vector<Entry> entries_;
-  std::uint64_t epoch_ = 1;
-  std::size_t count_ = 0;
-};
 
 /*! \brief What one thread reads traces into. Good for one call, while the caller holds the traces.
  */
@@ -67,10 +29,9 @@ class TraceScratch {
  private:
   friend class TraceReader;
   InstructionBuilder builder_{&batch};
-  Instruction instruction_;
-  ObjectTable variables_;
+  LiveScope scope_;
   ObjectTable kinds_;
-  std::deque<std::string> graphs_;
+  const ffi::Object* last_kind_ = nullptr;  ///< at which reading stops, once it has been met
 };
 
 /*! \brief Reads traces of the TVM that the process has loaded. Any number of threads may share it.
@@ -102,38 +63,54 @@ class TraceReader {
               EncodingReport* report) const;
 
  private:
-  /*! \brief A trace, and what to give back when it has been read. */
-  struct Held {
+  /*! \brief A trace, held until it has been read. */
+  class Held {
+   public:
+    Held() = default;
+    Held(const ffi::Library* library, const ffi::Object* its_trace, const ffi::Any& owned)
+        : trace(its_trace), library_(library), owned_(owned) {}
+    Held(Held&& other) noexcept { *this = std::move(other); }
+    Held& operator=(Held&& other) noexcept {
+      std::swap(trace, other.trace);
+      std::swap(library_, other.library_);
+      std::swap(owned_, other.owned_);
+      return *this;
+    }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+    ~Held() {
+      if (library_ != nullptr) library_->Release(owned_);
+    }
     const ffi::Object* trace = nullptr;
-    ffi::Any owned;
+
+   private:
+    const ffi::Library* library_ = nullptr;
+    ffi::Any owned_;
   };
+  /*! \brief The traces of a range in turn, the next two held ahead. */
+  class Queue;
+
   Held TraceOf(const ffi::Any& item) const;
-  void ReadTrace(const ffi::Object* trace, int until, TraceScratch* scratch) const;
-  /*! \brief Starts fetching the objects of instructions [begin, end) before they are read. */
-  void Prefetch(const ffi::Sequence& instructions, std::int64_t begin, std::int64_t end) const;
+  bool IsSchedule(std::int32_t type) const;
+  /*! \return The trace's instructions where that is known without looking at them, or null. */
+  const ffi::Sequence* PeekInstructions(const Held& held) const;
+  void ReadNext(std::size_t i, int until, Queue* queue, InstructionAhead* ahead,
+                TraceScratch* scratch) const;
+  void ReadItem(const Held& held, int until, InstructionAhead* ahead, const ffi::Sequence* next,
+                TraceScratch* scratch) const;
+  void ReadInstruction(const ffi::Object* instruction, std::size_t kind, const ffi::Any& decisions,
+                       TraceScratch* scratch) const;
   std::size_t KindOf(const ffi::Object* instruction, TraceScratch* scratch) const;
-  const ffi::Sequence& ListOf(const ffi::Any& list, const char* what) const;
-  void AddAll(const ffi::Sequence& list, int depth, TraceScratch* scratch,
-              std::vector<Value>* values) const;
-  void AddValue(const ffi::Any& item, int depth, TraceScratch* scratch,
-                std::vector<Value>* values) const;
-  void AddMapping(const ffi::Any& map, int depth, TraceScratch* scratch,
-                  std::vector<Value>* values) const;
-  void AddDecision(const ffi::Any& decisions, const ffi::Object* instruction,
-                   TraceScratch* scratch) const;
   void DefineOutputs(const ffi::Sequence& outputs, const InstructionSpec& spec,
                      TraceScratch* scratch) const;
 
   ffi::Library library_;
-  std::int32_t candidate_, schedule_, trace_, instruction_, block_, loop_, variable_, integer_,
-      real_;
-  ffi::Field schedule_of_candidate_, instructions_, decisions_, kind_, inputs_, attributes_,
-      outputs_, name_, integer_value_, real_value_;
+  std::int32_t candidate_, schedule_, trace_;
+  ffi::Field schedule_of_candidate_, instructions_, decisions_, name_;
+  InstructionFields instruction_;
+  ValueReader values_;
   const ffi::Object* get_trace_;
-  const ffi::Object* map_size_;
   const ffi::Object* map_find_;
-  const ffi::Object* map_iterate_;
-  const ffi::Object* graph_of_;
 };
 
 /*! \brief The reader for the tvm-ffi at this path; made once. \throws StateError as TraceReader. */

@@ -28,9 +28,7 @@ Value Real(double real) {
   return {ValueForm::kReal, 0, 0, real, {}};
 }
 
-std::string Found(const Values& values) {
-  if (values.empty()) return "nothing more";
-  const Value& value = values.front();
+std::string Found(const Value& value) {
   switch (value.form) {
     case ValueForm::kNothing:
       return "none";

@@ -48,8 +48,10 @@ class Values {
 
   bool empty() const { return begin_ == end_; }
   const Value& front() const { return *begin_; }
+  Values First() const { return {begin_, begin_ + 1 + begin_->inside}; }
   /*! \brief What follows the first. */
   Values Rest() const { return {begin_ + 1 + begin_->inside, end_}; }
+  Values End() const { return {end_, end_}; }
   /*! \brief What is in the first, a list. */
   Values Inside() const { return {begin_ + 1, begin_ + 1 + begin_->inside}; }
   std::size_t Count() const {
@@ -57,6 +59,8 @@ class Values {
     for (Values rest = *this; !rest.empty(); rest = rest.Rest()) ++count;
     return count;
   }
+  /*! \brief All of them, one after the other in memory: they are. */
+  const Values& Flat() const { return *this; }
 
  private:
   const Value* begin_;
@@ -67,8 +71,13 @@ inline Value Integer(std::int64_t number) { return {ValueForm::kInteger, 0, numb
 /*! \brief A real; one that is an integer becomes that, since TVM's own JSON writes it so. */
 Value Real(double real);
 
-/*! \return A short description of the first of `values` for a message. */
-std::string Found(const Values& values);
+/*! \return A short description of a value for a message. */
+std::string Found(const Value& value);
+/*! \return The same of the first of `values`. */
+template <typename Operands>
+std::string FoundFirst(const Operands& values) {
+  return values.empty() ? "nothing more" : Found(values.front());
+}
 
 /*! \brief A text as JSON. */
 void WriteText(std::string_view text, std::string* out);

@@ -11,9 +11,7 @@ invalid; and the baseline is trained, as before that it draws lots.
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,6 +22,7 @@ from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.sampling import sample_states
 from tlp_tvm.ansor.tasks import operator_task
+from tlp_tvm.bench.cores import cores
 from tlp_tvm.bench.timing import costs_of
 from tlp_tvm.features import extract_states
 from tlp_tvm.model.checkpoint import load_model
@@ -96,7 +95,7 @@ def bench_score(
     array = ansor_states.as_array(sample_states(task, max(states, TRAINED_ON), seed=1)[:states])
     scorer = load_model(model)
     ours = TLPCostModel(scorer, platform_or_mean(scorer, target), device="cpu")
-    with _cores(threads) as count:
+    with cores(threads) as count:
         progress(f"{task_name}, {target}: training TVM's model")
         baseline, trees = _trained_baseline(task, ours, count)
         progress(f"{task_name}, {target}: checking the scores")
@@ -147,20 +146,3 @@ def _trained_baseline(task: Any, ours: TLPCostModel, threads: int) -> tuple[Any,
     if baseline.bst is None or len(baseline.inputs) <= baseline.num_warmup_sample:
         raise AssertionError("expected TVM's model to be trained")
     return baseline, int(baseline.bst.num_boosted_rounds())
-
-
-@contextlib.contextmanager
-def _cores(threads: int) -> Iterator[int]:
-    """Keep this process, and torch, to some cores; TVM's and our native threads are as many as those."""
-    import torch
-
-    allowed = sorted(os.sched_getaffinity(0))
-    chosen = allowed[: threads or None]
-    before = torch.get_num_threads()
-    os.sched_setaffinity(0, chosen)
-    torch.set_num_threads(len(chosen))
-    try:
-        yield len(chosen)
-    finally:
-        torch.set_num_threads(before)
-        os.sched_setaffinity(0, allowed)

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tlp_tvm.bench.extract import ExtractResult
+    from tlp_tvm.bench.extract_traces import TraceExtractResult
     from tlp_tvm.bench.score import ScoreResult
+    from tlp_tvm.bench.score_traces import TraceScoreResult
     from tlp_tvm.bench.train import TrainResult
+
+FrameworkOption = Annotated[str, typer.Option(help="ansor, or metaschedule in its own environment.")]
 
 app = typer.Typer(help="Throughput beside the alternatives, in one run.", no_args_is_help=True)
 
@@ -45,12 +49,16 @@ def extract(
         ),
     ] = 0,
     seconds: Annotated[float, typer.Option(min=0.0, help="Time to spend on each rate.")] = 1.0,
+    framework: FrameworkOption = "ansor",
     json: JsonOption = False,
 ) -> None:
     """States embedded per second: native reader, Python route, TVM's per-store features, and the ratios.
 
     Example: tlp-tvm bench extract --fresh 20000
     """
+    if _is_metaschedule(framework):
+        _extract_traces(task, states, seconds, json)
+        return
     from tlp_tvm.bench.extract import CPU_TARGET, CUDA_TARGET, bench_extract
     from tlp_tvm.bench.timing import machine
 
@@ -77,18 +85,26 @@ def score(
         int, typer.Option(min=0, help="Sampled programs for the GPU, 18 ms each; 0 leaves it out.")
     ] = 256,
     model: Annotated[
-        str, typer.Option(help="A shipped name, a checkpoint folder or an exported file.")
-    ] = "epyc",
+        str | None,
+        typer.Option(
+            help="A shipped name, a checkpoint folder or an exported file; without it epyc, or for "
+            "metaschedule an untrained one."
+        ),
+    ] = None,
     torch_threads: Annotated[
         int, typer.Option(min=0, help="Threads and cores of both models; 0 for every core.")
     ] = 0,
     rounds: Annotated[int, typer.Option(min=1, help="Turns of each model; the best counts.")] = 3,
+    framework: FrameworkOption = "ansor",
     json: JsonOption = False,
 ) -> None:
     """Programs scored per second: TLP, and TVM's XGBModel with its feature extraction, in turns.
 
     Example: tlp-tvm bench score --torch-threads 1
     """
+    if _is_metaschedule(framework):
+        _score_traces(task, {"llvm": states, "cuda": cuda_states}, model, torch_threads, rounds, json)
+        return
     from tlp_tvm.bench.score import CPU_TARGET, CUDA_TARGET, bench_score
     from tlp_tvm.bench.timing import machine
 
@@ -98,7 +114,7 @@ def score(
                 task,
                 target,
                 states=count,
-                model=model,
+                model=model or "epyc",
                 threads=torch_threads,
                 rounds=rounds,
                 progress=status.update,
@@ -111,6 +127,64 @@ def score(
         print_json({"machine": conditions, "score": [result.to_dict() for result in results]})
         return
     console.print(_score_table(results))
+    console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
+
+
+def _is_metaschedule(framework: str) -> bool:
+    """Whether that was asked for. Raises TvmNotFoundError, with the cure, where its TVM is not installed."""
+    if one_of("--framework", framework, ["ansor", "metaschedule"]) == "ansor":
+        return False
+    from tlp_tvm.metaschedule.locate import load_tvm
+
+    load_tvm()
+    return True
+
+
+def _tasks_of(task: str) -> list[str]:
+    from tlp_tvm.metaschedule.workloads import WORKLOADS
+
+    return list(WORKLOADS) if task == "all" else [one_of("--task", task, ["all", *WORKLOADS])]
+
+
+def _extract_traces(task: str, count: int, seconds: float, json: bool) -> None:
+    from tlp_tvm.bench.extract_traces import bench_extract_traces
+    from tlp_tvm.bench.timing import machine
+    from tlp_tvm.bench.traces import TARGET_KINDS
+
+    with progress_console.status("starting") as status:
+        results = [
+            bench_extract_traces(name, kind, count=count, seconds=seconds, progress=status.update)
+            for name in _tasks_of(task)
+            for kind in TARGET_KINDS
+        ]
+    conditions = machine()
+    if json:
+        print_json({"machine": conditions, "extract": [result.to_dict() for result in results]})
+        return
+    console.print(_trace_table(results))
+    console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
+
+
+def _score_traces(
+    task: str, counts: dict[str, int], model: str | None, threads: int, rounds: int, json: bool
+) -> None:
+    from tlp_tvm.bench.score_traces import bench_score_traces
+    from tlp_tvm.bench.timing import machine
+
+    with progress_console.status("starting") as status:
+        results = [
+            bench_score_traces(
+                name, kind, count=count, model=model, threads=threads, rounds=rounds, progress=status.update
+            )
+            for name in _tasks_of(task)
+            for kind, count in counts.items()
+            if count
+        ]
+    conditions = machine()
+    if json:
+        print_json({"machine": conditions, "score": [result.to_dict() for result in results]})
+        return
+    console.print(_trace_score_table(results))
     console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
 
 
@@ -195,6 +269,43 @@ def _score_table(results: list[ScoreResult]) -> Table:
         rates = (f"{rate:,.0f}" for rate in (result.ours, result.embedding, result.xgb))
         ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.cpu_ratio))
         table.add_row(result.target, f"{result.states:,}", *rates, *ratios, f"{result.invalid:.0%}")
+    return table
+
+
+def _trace_table(results: list[TraceExtractResult]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="MetaSchedule candidates embedded per second")
+    for column in (
+        "task",
+        "target",
+        "primitives",
+        "1 thread",
+        "all threads",
+        "as_json, json, encode",
+        "ratio",
+    ):
+        table.add_column(column, justify="left" if column in ("task", "target") else "right")
+    for result in results:
+        rates = (f"{rate:,.0f}" for rate in (result.one_thread, result.every_thread, result.as_json))
+        table.add_row(result.task, result.target, f"{result.primitives:.1f}", *rates, f"{result.ratio:,.1f}x")
+    return table
+
+
+def _trace_score_table(results: list[TraceScoreResult]) -> Table:
+    from rich.table import Table
+
+    first = results[0]
+    table = Table(
+        title=f"MetaSchedule candidates scored per second, {first.threads} threads each",
+        caption=f"model: {first.model}",
+    )
+    for column in ("task", "target", "TLP", "of it reading", "TVM's XGBModel", "ratio", "in CPU time"):
+        table.add_column(column, justify="left" if column in ("task", "target") else "right")
+    for result in results:
+        rates = (f"{rate:,.0f}" for rate in (result.ours, result.embedding, result.xgb))
+        ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.cpu_ratio))
+        table.add_row(result.task, result.target, *rates, *ratios)
     return table
 
 

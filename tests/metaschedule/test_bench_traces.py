@@ -1,0 +1,61 @@
+"""The benches of MetaSchedule, once and small: they check their answers, print ratios, and can fail."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from tlp_tvm.bench import extract_traces, score_traces
+from tlp_tvm.cli.app import app
+from tlp_tvm.metaschedule import traces
+from tlp_tvm.metaschedule.cost_model import TLPCostModel
+
+MS = ["--framework", "metaschedule", "--task", "softmax"]
+
+
+@pytest.fixture(autouse=True)
+def _few_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(score_traces, "TRAINED_ON", 16)
+
+
+def test_both_routes_are_timed_for_both_targets() -> None:
+    result = CliRunner().invoke(app, ["bench", "extract", *MS, "--states", "4", "--seconds", "0", "--json"])
+
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout.strip().splitlines()[-1])
+    assert [entry["target"] for entry in figures["extract"]] == ["llvm", "cuda"]
+    for entry in figures["extract"]:
+        assert entry["ratio"] == entry["every_thread"] / entry["as_json"] > 0
+        assert entry["candidates"] == 4
+
+
+def test_routes_that_differ_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = traces.encode_through_json
+    monkeypatch.setattr(traces, "encode_through_json", lambda *a, **k: slow(*a, **k) + 1)
+    with pytest.raises(AssertionError, match="the two routes differ"):
+        extract_traces.bench_extract_traces("softmax", "llvm", count=2, seconds=0)
+
+
+def test_both_models_score_the_same_candidates() -> None:
+    small = ["--states", "6", "--cuda-states", "0", "--rounds", "1", "--torch-threads", "1"]
+    result = CliRunner().invoke(app, ["bench", "score", *MS, *small, "--json"])
+
+    assert result.exit_code == 0, result.output
+    [entry] = json.loads(result.stdout.strip().splitlines()[-1])["score"]
+    assert entry["model"] == score_traces.UNTRAINED
+    assert (entry["candidates"], entry["threads"]) == (6, 1)
+    assert entry["ratio"] == entry["ours"] / entry["xgb"] > 0
+
+
+def test_scores_that_are_no_numbers_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TLPCostModel, "predict", lambda *_: np.full(4, np.nan))
+    with pytest.raises(AssertionError, match="to score each candidate"):
+        score_traces.bench_score_traces("softmax", "llvm", count=4, rounds=1)
+
+
+def test_an_unknown_framework_is_refused() -> None:
+    result = CliRunner().invoke(app, ["bench", "extract", "--framework", "other"])
+    assert result.exit_code == 2
