@@ -74,15 +74,15 @@ def bench_extract_traces(
         raise AssertionError("the two routes differ")
     primitives = float(np.mean([len(steps) for steps in traces.steps(array)]))
     progress(f"{task_name} on {kind}: timing")
-    rates = [
+    one, every = (
         rate_of(
             lambda threads=threads: traces.encode(array, layout, threads=threads, out=out),  # type: ignore[misc]
             count,
             seconds=seconds,
         ).best
         for threads in (1, 0)
-    ]
+    )
     slow = rate_of(
         lambda: traces.encode_through_json(array, layout, out=out), count, seconds=seconds, least=2
     )
-    return TraceExtractResult(task_name, kind, layout.name, count, primitives, *rates, slow.best)
+    return TraceExtractResult(task_name, kind, layout.name, count, primitives, one, every, slow.best)
