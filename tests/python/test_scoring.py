@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from programs import TARGETS, random_embeddings, tiny_config
+from programs import LAYOUT, TARGETS, random_embeddings, tiny_config
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.model import scoring
 from tlp_tvm.model.scoring import ScoringModel
@@ -80,3 +80,14 @@ def test_what_it_cannot_score_is_refused(model: ScoringModel) -> None:
     assert str(error.value) == (
         'model tiny: expected embeddings of the layout "ansor" (N, 8, 64), found (20, 5, 64)'
     )
+
+
+def test_one_head_scores_as_it_does_among_all() -> None:
+    config, network = tiny_config(LAYOUT, heads=2, members=2)
+    model = ScoringModel("tiny", config, network.eval())
+    x = np.random.default_rng(3).random((9, LAYOUT.length, LAYOUT.width), np.float32)
+
+    together = model.score_all(x)
+
+    for column, platform in enumerate(model.platforms):
+        np.testing.assert_array_equal(model.score(x, platform), together[:, column])

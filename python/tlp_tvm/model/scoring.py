@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.features import Embedding, FeatureLayout
 from tlp_tvm.model.config import ModelConfig
+from tlp_tvm.model.tlp import TLP
 
 BATCH = 512
 """Programs a pass of the network; scores do not depend on it."""
@@ -84,16 +87,23 @@ class ScoringModel:
         if platform == MEAN:
             return np.asarray(self.score_all(X).mean(1), np.float32)
         column = 0 if platform is None else self.column(platform)
-        return self.score_all(X)[:, column]
+        if not isinstance(self.network, TLP):  # an exported one scores with all heads
+            return self.score_all(X)[:, column]
+        network = self.network
+        return self._scored(X, lambda x: network.of_head(x, column)[:, None], 1)[:, 0]
 
     def score_all(self, X: Embedding) -> NDArray[np.float32]:
         """Scores of every head, (N, P) float32."""
+        return self._scored(X, self.network, len(self.platforms))
+
+    def _scored(self, X: Embedding, network: Callable[[Tensor], Tensor], columns: int) -> NDArray[np.float32]:
+        """(N, columns) float32, in batches."""
         if X.ndim != 3 or X.shape[1:] != (self.layout.length, self.layout.width):
             raise ModelFileError(
                 f'model {self.name}: expected embeddings of the layout "{self.layout.name}" '
                 f"(N, {self.layout.length}, {self.layout.width}), found {X.shape}"
             )
-        scores = np.empty((len(X), len(self.platforms)), np.float32)
+        scores = np.empty((len(X), columns), np.float32)
         # Programs of like length go together, since the network cuts the padding that all of a batch share.
         lengths = (X != 0).any(-1).sum(-1)
         order = np.argsort(lengths, kind="stable")
@@ -104,7 +114,7 @@ class ScoringModel:
                 if self.config.settings.faithful:
                     longest = self.layout.length  # it scores the padding too
                 part = torch.from_numpy(X[batch, :longest]).to(self.device, torch.float32)
-                scores[batch] = self.network(part).cpu().numpy()
+                scores[batch] = network(part).cpu().numpy()
         return scores
 
     def column(self, platform: str) -> int:

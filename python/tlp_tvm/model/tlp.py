@@ -219,6 +219,11 @@ class Member(nn.Module):
         scores = [head(h).squeeze(-1).masked_fill(~real, 0.0).sum(1) for head in self.heads]  # P of (N,)
         return torch.stack(scores, dim=-1)
 
+    def of_head(self, x: Tensor, real: Tensor, head: int) -> Tensor:
+        """One column of `forward`, in evaluation: (N,)."""
+        scores: Tensor = self.heads[head](self.trunk(x, real)).squeeze(-1)
+        return scores.masked_fill(~real, 0.0).sum(1)
+
     def trunk(self, x: Tensor, real: Tensor) -> Tensor:
         """What all heads read: (N, L, E), (N, L) which rows are primitives -> (N, L, H)."""
         h = self.widen(x)  # (N, L, H)
@@ -262,6 +267,11 @@ class TLP(nn.Module):
         """(N, L, E) -> (members, N, P): each is trained on its own."""
         x, real = self.inputs(x)
         return torch.stack([member(x, real) for member in self.members])
+
+    def of_head(self, x: Tensor, head: int) -> Tensor:
+        """One column of `forward`, in evaluation, for a fifth less work where there are three: (N,)."""
+        x, real = self.inputs(x)
+        return torch.stack([member.of_head(x, real, head) for member in self.members]).mean(0)
 
     def inputs(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """What the members read of (N, L, E): as many rows as the longest program has, and which are real."""
