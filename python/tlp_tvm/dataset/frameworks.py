@@ -28,6 +28,9 @@ ANSOR, METASCHEDULE = "ansor", "metaschedule"
 FRAMEWORKS = (ANSOR, METASCHEDULE)
 """Each is also the name of its preset layout."""
 
+PRESETS_OF = {ANSOR: ("paper-cpu", "ansor"), METASCHEDULE: ("metaschedule",)}
+"""The layouts that statistics are about, unless others are asked for."""
+
 Batch = RecordBatch | TraceBatch
 
 _RECORD = ('{"i": [["[]", ""], [[], ', ']], "r": [[0], 0, 0, 0], "v": "v0.2"}\n')

@@ -60,6 +60,11 @@ class TraceBatch:
     def __len__(self) -> int:
         return len(self.task_ids)
 
+    @property
+    def blocks(self) -> list[_core.TraceBlock]:
+        """The programs themselves, natively."""
+        return [self.block]
+
     @functools.cached_property
     def sequence_hashes(self) -> NDArray[np.uint64]:
         """Two programs of one task are the same exactly when these are."""

@@ -8,7 +8,5 @@ from __future__ import annotations
 
 from typing import Any
 
-RECIPE_LAYOUT = "ansor"
-
 MODELS: dict[str, dict[str, Any]] = {"recipe": {"hidden": 64, "members": 2}, "paper": {"faithful": True}}
 """Name -> the fields of `TLPSettings` that the layout leaves open."""
