@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 
@@ -103,7 +103,7 @@ class MeasuringPool:
         """Workload key to the lowest latency so far, seconds; for `MeasureSettings.hopeless`."""
         self._owners: dict[int, Any] = {}
 
-    def __enter__(self) -> MeasuringPool:
+    def __enter__(self) -> Self:
         self._threads = ThreadPoolExecutor(self.settings.children)
         self._children = [self._start_child() for _ in range(self.settings.children)]
         stand_ins = ((_BUILD, self._build_for_tvm), (_RUN, self._run_for_tvm))

@@ -61,7 +61,7 @@ def relax_of(program: Any) -> tuple[Any, dict[str, Any]]:
     from tvm.relax.frontend.torch import from_exported_program
 
     module, parameters = detach_params(from_exported_program(program, keep_params_as_input=True))
-    names = [variable.name_hint for variable in module["main"].params]
+    names = [variable.name for variable in module["main"].params]
     values = parameters["main"]
     return module, dict(zip(names[len(names) - len(values) :], values, strict=True))
 

@@ -266,7 +266,9 @@ def _before_and_after(
     inputs = []
     for variable in _bound(module, parameters)["main"].params:
         shape = [int(extent) for extent in variable.ty.shape]
-        inputs.append(tvm.runtime.tensor(random.standard_normal(shape).astype(variable.ty.dtype), device))
+        inputs.append(
+            tvm.runtime.tensor(random.standard_normal(shape).astype(_numpy_type(variable.ty.dtype)), device)
+        )
     seconds, outputs = [], []
     for records in (ms.database.MemoryDatabase(), database):
         compiled = compile_relax(records, module, target, parameters)
@@ -279,6 +281,10 @@ def _before_and_after(
     pairs = zip(*outputs, strict=True)
     difference = max(float(np.abs(after - before).max(initial=0)) for before, after in pairs) / scale
     return seconds[0], seconds[1], difference
+
+
+def _numpy_type(dtype: Any) -> str:
+    return str(getattr(dtype, "dtype", dtype))
 
 
 def _arrays(output: Any) -> list[Any]:
