@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tlp_tvm.ansor.records import RecordBatch
 from tlp_tvm.features import Embedding, EncodingReport
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.batches import TraceBatch
 
 PROPOSAL_QUANTILE = 0.999
 """Share of programs that a proposed shape must hold whole."""
@@ -35,7 +36,7 @@ class LayoutStatistics:
     lengths: dict[int, int] = field(default_factory=dict)
     widths: dict[int, int] = field(default_factory=dict)
 
-    def add(self, batch: RecordBatch) -> Embedding:
+    def add(self, batch: RecordBatch | TraceBatch) -> Embedding:
         """Count the programs of a batch. Returns their embeddings, which that takes."""
         features = batch.encode(self.layout, report=self.report)
         _count(self.lengths, batch.lengths)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 import numpy as np
 
@@ -104,12 +104,12 @@ class MeasuringPool:
         """Workload key to the lowest latency so far, seconds; for `MeasureSettings.hopeless`."""
         self._owners: dict[int, Any] = {}
 
-    def __enter__(self) -> MeasuringPool:
-        tvm = load_tvm()
+    def __enter__(self) -> Self:
         self._threads = ThreadPoolExecutor(self.settings.children)
-        self._children = [start_child(self.settings, self._log) for _ in range(self.settings.children)]
+        self._children = [self._start_child() for _ in range(self.settings.children)]
         stand_ins = ((_BUILD, self._build_for_tvm), (_RUN, self._run_for_tvm))
         for name, function in stand_ins if self._for_tvm else ():
+            tvm = load_tvm()
             self._replaced[name] = tvm.get_global_func(name)
             tvm.register_func(name, function, override=True)
         return self
@@ -117,9 +117,8 @@ class MeasuringPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        tvm = load_tvm()
         for name, function in self._replaced.items():
-            tvm.register_func(name, function, override=True)
+            load_tvm().register_func(name, function, override=True)
         self._replaced.clear()
         assert self._threads is not None
         self._threads.shutdown()
@@ -144,7 +143,7 @@ class MeasuringPool:
         """
         first = self._numbers
         self._numbers += len(inputs)
-        waiting = collections.deque((first + i, inputs[i].serialize()) for i in range(len(inputs)))
+        waiting = collections.deque((first + i, self._serialized(inputs[i])) for i in range(len(inputs)))
         outcomes: dict[int, Outcome] = {}
         lock = threading.Lock()
 
@@ -176,7 +175,7 @@ class MeasuringPool:
         child = self._owners.pop(number)
         outcome = self._time(child, number, measure_input)
         if outcome is None:  # the child was replaced since
-            outcome = self._compile(child, number, measure_input.serialize())
+            outcome = self._compile(child, number, self._serialized(measure_input))
             if not outcome.error:
                 outcome = self._time(child, number, measure_input)
         return outcome or Outcome((), measure_worker.RUNTIME, "the child ended", 0.0)
@@ -195,6 +194,14 @@ class MeasuringPool:
         """
         for i, (number, outcome) in enumerate(built):
             yield i, outcome if outcome.error else self.run(number, inputs[i])
+
+    # What follows is Ansor's; `metaschedule.measure` has its own.
+
+    def _start_child(self) -> Any:
+        return start_child(self.settings, self._log)
+
+    def _serialized(self, measure_input: Any) -> Any:
+        return measure_input.serialize()
 
     def _compile(self, child: Any, number: int, serialized: Any) -> Outcome:
         seconds = self.settings.build_timeout_s

@@ -79,7 +79,7 @@ def load_network(name: str) -> Loaded:
     Raises:
         NetworkError: no network has that name; says which do.
     """
-    architecture, size, batch = _parse(name)
+    architecture, size, batch = parse_name(name)
     random_state = np.random.get_state()  # noqa: NPY002 - relay.testing seeds NumPy's global generator
     try:
         module, parameters = ARCHITECTURES[architecture].build(size, batch)
@@ -104,7 +104,7 @@ def canonical_name(name: str) -> str:
     """
     if is_network_file(name):
         return Path(name).stem
-    key, size, batch = _parse(name)
+    key, size, batch = parse_name(name)
     architecture = ARCHITECTURES[key]
     sized = key if architecture.size is None else f"{key}-{size}"
     return sized if batch == architecture.batch else f"{sized}-b{batch}"
@@ -116,7 +116,7 @@ def architecture_of(name: str) -> Architecture:
     Raises:
         NetworkError: no network has that name.
     """
-    return ARCHITECTURES[_parse(name)[0]]
+    return ARCHITECTURES[parse_name(name)[0]]
 
 
 def split_of(name: str) -> Literal["train", "test"]:
@@ -131,7 +131,12 @@ def split_of(name: str) -> Literal["train", "test"]:
         return "train"
 
 
-def _parse(name: str) -> tuple[str, int, int]:
+def parse_name(name: str) -> tuple[str, int, int]:
+    """The key of `ARCHITECTURES`, the size (0 where there is but one) and the batch that a name means.
+
+    Raises:
+        NetworkError: no network has that name; says which do.
+    """
     for key, architecture in ARCHITECTURES.items():
         spelling = re.escape(key).replace("_", "[_-]")
         match = re.fullmatch(rf"{spelling}(?:-(\d+))?(?:-b(\d+))?", name)

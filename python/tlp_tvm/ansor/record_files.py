@@ -21,7 +21,17 @@ SUFFIXES = (".json", ".json.gz", ".log", ".log.gz")
 
 NOT_RECORDS = frozenset(
     f"{name}.json"
-    for name in ("tasks", "collection", "manifest", "comparison", "run", "tuned", "best", "warm")
+    for name in (
+        "tasks",
+        "collection",
+        "manifest",
+        "comparison",
+        "run",
+        "tuned",
+        "best",
+        "warm",
+        "database_workload",
+    )
 )
 """Names that this project gives to files beside the records of a folder, or to copies of some of them."""
 

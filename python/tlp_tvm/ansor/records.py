@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from tlp_tvm.features import Embedding, EncodingReport
     from tlp_tvm.layout import FeatureLayout
 
+_BEFORE_STEPS, _AFTER_STEPS = ", [[], [", ']], "r": '
+"""What stands around the steps of a record."""
+
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
@@ -139,6 +142,14 @@ class RecordBatch:
         block, row = self._at(i)
         return block.steps(row)
 
+    def step_texts(self, rows: NDArray[np.int64]) -> list[str]:
+        """The steps of some records, as text: `[["SP", 7, 0, 1, [1, 1], 1], ...]`."""
+        ends = np.cumsum([len(block) for block in self.blocks])
+        at = np.searchsorted(ends, rows, side="right")
+        place = rows - np.concatenate([[0], ends])[at]
+        lines = (self.blocks[b].line(i) for b, i in zip(at.tolist(), place.tolist(), strict=True))
+        return [_steps_text(line) for line in lines]
+
     def line(self, i: int) -> str:
         """Record i as TVM writes it, with its newline."""
         block, row = self._at(i)
@@ -152,6 +163,12 @@ class RecordBatch:
                 return block, i
             i -= len(block)
         raise AssertionError("blocks hold every record")
+
+
+def _steps_text(line: str) -> str:
+    """The steps of a record that `RecordBlock.line` wrote."""
+    begin = line.rindex(_BEFORE_STEPS) + len(_BEFORE_STEPS) - 1
+    return line[begin : line.rindex(_AFTER_STEPS)]
 
 
 SKIPPED_LINES_KEPT = 20

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, failure_notes, measuring_progress, print_json
+from tlp_tvm.cli.common import (
+    FrameworkOption,
+    JsonOption,
+    console,
+    failure_notes,
+    framework_of,
+    measuring_progress,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -51,6 +59,7 @@ def collect(
     realtime: Annotated[
         bool, typer.Option(help="Let nothing else run on a core that times; needs root or CAP_SYS_NICE.")
     ] = False,
+    framework: FrameworkOption = "ansor",
     as_json: JsonOption = False,
 ) -> None:
     """Measure programs of networks: random ones of every task first, then evolved ones.
@@ -76,6 +85,7 @@ def collect(
         budget_s=seconds_of(budget),
         seed=seed,
         fleet=_fleet(tracker, key),
+        framework=framework_of(framework),
     )
     how = settings.measure
     settings = replace(settings, measure=replace(how, timing=replace(how.timing, realtime=realtime)))

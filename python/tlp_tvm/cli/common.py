@@ -26,6 +26,19 @@ progress_console = Console(stderr=True)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
+FrameworkOption = Annotated[
+    str, typer.Option("--framework", help="Whose programs: ansor, or metaschedule of today's TVM.")
+]
+
+
+def framework_of(name: str) -> str:
+    """`name`, if there is such a framework.
+
+    Raises:
+        BadParameter: there is none.
+    """
+    return one_of("--framework", name, ["ansor", "metaschedule"])
+
 
 def print_json(value: Any) -> None:
     """Write `value` as one line of JSON to standard output."""

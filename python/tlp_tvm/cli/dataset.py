@@ -181,7 +181,9 @@ def stats(
     dataset: Annotated[Path, typer.Argument(help="What `dataset build` wrote.")],
     layout: Annotated[
         list[str] | None,
-        typer.Option(help="A preset layout or a file; repeat for more. paper-cpu and ansor if none."),
+        typer.Option(
+            help="A preset layout or a file; repeat for more. paper-cpu and ansor if none, or metaschedule."
+        ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page with plots to this file.")] = None,
     tasks: Annotated[
@@ -196,6 +198,7 @@ def stats(
     from rich.progress import track
 
     from tlp_tvm.dataset import open_dataset
+    from tlp_tvm.dataset.frameworks import PRESETS_OF, check_layout
     from tlp_tvm.dataset.statistics import DatasetStatistics
     from tlp_tvm.dataset.statistics_summary import summary_of
     from tlp_tvm.dataset.statistics_tables import statistics_tables
@@ -205,8 +208,10 @@ def stats(
     opened = open_dataset(dataset)
     layouts = [
         FeatureLayout.preset(name) if name in PRESETS else FeatureLayout.load(name)
-        for name in layout or ("paper-cpu", "ansor")
+        for name in layout or PRESETS_OF[opened.manifest.framework]
     ]
+    for each in layouts:
+        check_layout(each, opened.manifest.framework, str(dataset))
     statistics = DatasetStatistics(opened, layouts)
     shards = range(len(opened.manifest.shards))
     for i in track(shards, "reading", console=progress_console, transient=True):

@@ -100,6 +100,7 @@ def evaluate(
 
     Example: tlp-tvm evaluate epyc datasets/epyc --baselines xgboost-sequence --seeds 3 --seen 0,16
     """
+    from tlp_tvm.dataset.frameworks import framework_of_dataset
     from tlp_tvm.evaluation.baselines.settings import user_cache
     from tlp_tvm.evaluation.comparing import KS, compare_rankers
     from tlp_tvm.evaluation.corpus import Corpus
@@ -140,7 +141,7 @@ def evaluate(
     models = list(dict.fromkeys(models))
     loaded = [load_model(model).to(device) for model in models]
     source = dataset[0] if len(dataset) == 1 else dataset
-    layout = loaded[0].layout if loaded else FeatureLayout.preset("ansor")
+    layout = loaded[0].layout if loaded else FeatureLayout.preset(framework_of_dataset(source))
     corpus = Corpus(source, layout, platforms=platform or None, split=split)
     about = {"dataset_digest": corpus.whole.digest, "split": corpus.split}
     title = f"{', '.join(models) or 'baselines'}: {corpus.split or 'all'} tasks"

@@ -23,8 +23,12 @@ def train(
     dataset: Annotated[list[Path], typer.Argument(help="A dataset folder, or record files.")],
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
     layout: Annotated[
-        str, typer.Option(help="ansor, paper-cpu, paper-gpu, or a layout's JSON file.")
-    ] = "ansor",
+        str,
+        typer.Option(
+            help="ansor, paper-cpu, paper-gpu, metaschedule, or a layout's JSON file; that of the dataset's "
+            "framework if left out."
+        ),
+    ] = "",
     platform: Annotated[
         list[str] | None, typer.Option(help="Only this platform; repeat for more. All without it.")
     ] = None,
@@ -107,6 +111,7 @@ def train(
     Example: tlp-tvm train datasets/epyc --out runs/epyc
     """
     from tlp_tvm.cli.training_progress import TrainingProgress
+    from tlp_tvm.dataset.frameworks import framework_of_dataset
     from tlp_tvm.model.losses import Loss
     from tlp_tvm.model.tlp import Backbone
     from tlp_tvm.training.add_platform import Addition
@@ -141,8 +146,9 @@ def train(
         addition = Addition(platform[0], training, HOLD_OUT if hold_out is None else hold_out, replay)
         train_addition(add_to, dataset, out, addition, device=device, as_json=as_json)
         return
+    source = dataset[0] if len(dataset) == 1 else dataset
     recipe = Recipe(
-        layout=layout_named(layout),
+        layout=layout_named(layout or framework_of_dataset(source)),
         model={
             "backbone": Backbone(one_of("--backbone", backbone, [b.value for b in Backbone])),
             "layers": layers,
@@ -158,7 +164,6 @@ def train(
     )
     if hidden is not None and hidden % 8:
         raise typer.BadParameter(f"expected a multiple of 8, found {hidden}", param_hint="--hidden")
-    source = dataset[0] if len(dataset) == 1 else dataset
     progress = TrainingProgress(silent=not writes_here())
     try:
         config = train_model(

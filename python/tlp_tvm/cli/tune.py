@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, failure_notes, measuring_progress, print_json
+from tlp_tvm.cli.common import (
+    FrameworkOption,
+    JsonOption,
+    console,
+    failure_notes,
+    framework_of,
+    measuring_progress,
+    print_json,
+)
 
 _NONE = float("inf")
 
@@ -18,6 +26,41 @@ if TYPE_CHECKING:
 
     from tlp_tvm.ansor.end_to_end import EndToEnd
     from tlp_tvm.ansor.tune_settings import TuneResult
+
+
+def tune_traces(
+    network: str,
+    out: Path,
+    model: str,
+    target: str,
+    trials: int,
+    platform: str | None,
+    seed: int,
+    measures_per_round: int,
+    as_json: bool,
+) -> None:
+    """`tlp-tvm tune --framework metaschedule`; arguments as for `tune`."""
+    from dataclasses import asdict
+
+    from tlp_tvm.ansor.native_messages import STANDARD_ERROR
+    from tlp_tvm.metaschedule.tuning import TraceTuneSettings, tune_network
+
+    settings = TraceTuneSettings(network, out, model, target, trials, platform, seed, measures_per_round)
+    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
+        result = tune_network(settings, _observer(progress))
+    if as_json:
+        print_json(asdict(result))
+        return
+    for task in sorted(result.tasks, key=lambda task: (task["best"] or 0) * task["weight"], reverse=True):
+        best = "no program ran" if task["best"] is None else f"{task['best'] * 1e3:.3g} ms"
+        _say(f"{task['name']} x{task['weight']}: {best}")
+    for reason, count in result.failures.items():
+        _say(f"{count} programs failed: {reason}")
+    _say(
+        f"untuned [bold]{result.untuned_latency * 1e3:.4g} ms[/], tuned "
+        f"[bold]{result.tuned_latency * 1e3:.4g} ms[/] (outputs differ by {result.difference:.1g})\n"
+        f"programs measured: {result.trials}\nlibrary: {result.library}"
+    )
 
 
 def tune(
@@ -81,6 +124,7 @@ def tune(
         float,
         typer.Option(min=0, help="Time programs this many times slower than the best once; 0 for none."),
     ] = 0.0,
+    framework: FrameworkOption = "ansor",
     as_json: JsonOption = False,
 ) -> None:
     """Tune a whole network, time it untuned and tuned, and write it as a library.
@@ -97,6 +141,22 @@ def tune(
     from tlp_tvm.ansor.tune_settings import TuneSettings
     from tlp_tvm.ansor.tuning import tune_network
 
+    if framework_of(framework) == "metaschedule":
+        ansors = {
+            "--shape": shape,
+            "--warm-start": warm_start,
+            "--similar": similar,
+            "--choose": choose != "top",
+            "--scheduler": scheduler != "gradient",
+            "--patience": patience,
+            "--hopeless": hopeless,
+            "--trials 0": not trials,
+        }
+        if given := [name for name, value in ansors.items() if value]:
+            sentence = f"expected options of metaschedule, found {given[0]}, which is ansor's"
+            raise typer.BadParameter(sentence, param_hint="--framework")
+        tune_traces(network, out, model, target, trials, platform, seed, measures_per_round, as_json)
+        return
     settings = TuneSettings(
         network=network,
         out=out,

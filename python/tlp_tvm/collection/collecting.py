@@ -5,27 +5,23 @@ from __future__ import annotations
 import collections
 import dataclasses
 import platform as machine
-import re
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import tlp_tvm
 from tlp_tvm.ansor.cpu import this_cpu
-from tlp_tvm.ansor.locate import load_tvm, tvm_info
-from tlp_tvm.ansor.measure import FAILED_COST, MeasureSettings, MeasuringPool, reason_of
-from tlp_tvm.ansor.measure_remote import RemotePool
+from tlp_tvm.ansor.measure import MeasureSettings, reason_of
 from tlp_tvm.ansor.measure_worker import Outcome, realtime_allowed
 from tlp_tvm.ansor.native_messages import native_messages_to
-from tlp_tvm.ansor.records import iter_records
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
-from tlp_tvm.ansor.tune_inputs import cores_of, target_of
 from tlp_tvm.collection.folder import CollectionFolder, split_target
+from tlp_tvm.collection.framework import Pool, framework_named
 from tlp_tvm.collection.observer import CollectObserver
-from tlp_tvm.collection.plan import PlannedTask, plan_tasks
+from tlp_tvm.collection.plan import PlannedTask
 from tlp_tvm.collection.programs import Program, ProgramSource
 from tlp_tvm.collection.settings import CollectResult, CollectSettings
 from tlp_tvm.dataset.source import find_source
@@ -67,6 +63,7 @@ class _Collection:
     def __init__(self, settings: CollectSettings, observer: CollectObserver) -> None:
         self.settings = settings
         self.observer = observer
+        self.framework = framework_named(settings.framework)
         self.seconds: dict[str, float] = collections.defaultdict(float)
         self.failures: collections.Counter[str] = collections.Counter()
         self.measured = 0
@@ -76,15 +73,15 @@ class _Collection:
 
     def run(self) -> CollectResult:
         settings = self.settings
-        target = target_of(settings.target, here=settings.fleet is None)
-        platform = settings.platform or platform_name(target)
+        target = self.framework.target(settings.target, here=settings.fleet is None)
+        platform = settings.platform or self.framework.platform_name(target)
         how = self._how(target)
         with CollectionFolder(settings.out, platform) as folder:
             with self._spent("plan"):
                 others = self._programs_from()
                 split_for = self._split_for(others)
-                tasks = plan_tasks(settings.networks, target, self.observer.step, split_for)
-                folder.begin(_description(settings, target, how, split_for or target), tasks)
+                tasks = self.framework.plan(settings.networks, target, self.observer.step, split_for)
+                folder.begin(self._description(target, how, split_for or target), tasks)
                 sources = self._sources(tasks, folder, others)
             self.known = sum(len(source.known) for source in sources)
             self.observer.planned(len(tasks), self._wanted(sources), self.known)
@@ -106,14 +103,14 @@ class _Collection:
                 "--realtime: expected the right to a real-time priority, found none; run as root or with "
                 "CAP_SYS_NICE, or leave it out"
             )
-        return dataclasses.replace(how, threads=how.threads or cores_of(target))
+        return dataclasses.replace(how, threads=how.threads or self.framework.cores(target))
 
     def _sources(
         self, tasks: Sequence[PlannedTask], folder: CollectionFolder, others: dict[str, list[Path]] | None
     ) -> list[ProgramSource]:
         sources = []
         for task in tasks:
-            source = ProgramSource(task, self.settings.seed)
+            source = self.framework.source(task, self.settings.seed)
             source.remember(folder.files(task))
             if others is not None:
                 source.expect(others.get(task.id, []))
@@ -137,10 +134,7 @@ class _Collection:
             return None
         place = self.settings.programs_from
         noted = split_target(place) or split_target(place.parent, place.name)
-        if noted is None:  # no collection, but records all the same
-            file = next(file for files in others.values() for file in files)
-            noted = next(iter_records([str(file)])).tasks[0].target
-        return load_tvm().target.Target(noted)
+        return self.framework.split_for(noted, [file for files in others.values() for file in files])
 
     def _wanted(self, sources: Sequence[ProgramSource]) -> int:
         if self.settings.programs_from is None:
@@ -154,7 +148,7 @@ class _Collection:
             output = stack.enter_context(folder.log.open("ab"))
             stack.enter_context(native_messages_to(output))
             stack.enter_context(self.stop)
-            pool = self._pool(how, output)
+            pool = self.framework.pool(how, output, self._check, self.settings.fleet)
             stack.enter_context(pool)
             thread = stack.enter_context(ThreadPoolExecutor(1))
             try:
@@ -163,16 +157,11 @@ class _Collection:
                 return False
         return True
 
-    def _pool(self, how: MeasureSettings, output: IO[Any]) -> MeasuringPool | RemotePool:
-        if self.settings.fleet is None:
-            return MeasuringPool(how, output, check=self._check, for_tvm=False)
-        return RemotePool(how, self.settings.fleet, output, self._check)
-
     def _measure_batches(
         self,
         sources: Sequence[ProgramSource],
         folder: CollectionFolder,
-        pool: MeasuringPool | RemotePool,
+        pool: Pool,
         thread: ThreadPoolExecutor,
     ) -> None:
         batch: list[Program] = []
@@ -217,13 +206,14 @@ class _Collection:
         built: Built,
         sources: Sequence[ProgramSource],
         folder: CollectionFolder,
-        pool: MeasuringPool | RemotePool,
+        pool: Pool,
     ) -> None:
         results: dict[int, list[tuple[Program, float]]] = collections.defaultdict(list)
         done = sum(self._lacks(source) == 0 for source in sources)  # a batch counts as done with its choice
         for i, outcome in pool.run_all(built, [program.input for program in batch]):
             program = batch[i]
-            folder.append(program.of.task, _record(program.input, outcome, built[i][1].seconds))
+            task, compiled_s = program.of.task, built[i][1].seconds
+            folder.append(task, self.framework.record(task, program.input, outcome, compiled_s))
             self.measured += 1
             if reason := reason_of(outcome):
                 self.failures[reason] += 1
@@ -240,6 +230,26 @@ class _Collection:
         if time.monotonic() > self.ends:
             raise Stopped("the time is up")
 
+    def _description(self, target: Any, how: MeasureSettings, split_for: Any) -> dict[str, Any]:
+        settings = self.settings
+        return {
+            "framework": self.framework.name,
+            "target": str(target),
+            "split_for": str(split_for),
+            "threads": how.threads,
+            "networks": list(settings.networks),
+            "programs": settings.programs,
+            "evolved": settings.evolved,
+            "seed": settings.seed,
+            "measure": dataclasses.asdict(how),
+            "cpu": this_cpu().model,
+            "versions": {
+                "tlp_tvm": tlp_tvm.__version__,
+                "tvm": self.framework.tvm_version(),
+                "python": machine.python_version(),
+            },
+        }
+
     @contextmanager
     def _spent(self, name: str) -> Iterator[None]:
         began = time.monotonic()
@@ -247,43 +257,3 @@ class _Collection:
             yield
         finally:
             self.seconds[name] += time.monotonic() - began
-
-
-def platform_name(target: Any) -> str:
-    """A label for measurements of a target on this machine: "llvm-core-avx2-2c"."""
-    words = [
-        str(target.kind.name),
-        *(str(target.attrs[name]) for name in ("mcpu", "arch") if name in target.attrs),
-    ]
-    if target.kind.name == "llvm":
-        words.append(f"{cores_of(target)}c")
-    return re.sub(r"[^\w.]+", "-", "-".join(words))
-
-
-def _record(measure_input: Any, outcome: Outcome, compiled_s: float) -> str:
-    auto_scheduler = load_tvm().auto_scheduler
-    costs = [FAILED_COST] if outcome.error else list(outcome.costs)
-    seconds = compiled_s + (outcome.seconds if outcome.costs else 0.0)
-    result = auto_scheduler.MeasureResult(costs, outcome.error, "", seconds, int(time.time()))
-    return str(auto_scheduler.measure_record.dump_record_to_string(measure_input, result))
-
-
-def _description(
-    settings: CollectSettings, target: Any, how: MeasureSettings, split_for: Any
-) -> dict[str, Any]:
-    return {
-        "target": str(target),
-        "split_for": str(split_for),
-        "threads": how.threads,
-        "networks": list(settings.networks),
-        "programs": settings.programs,
-        "evolved": settings.evolved,
-        "seed": settings.seed,
-        "measure": dataclasses.asdict(how),
-        "cpu": this_cpu().model,
-        "versions": {
-            "tlp_tvm": tlp_tvm.__version__,
-            "tvm": tvm_info().version,
-            "python": machine.python_version(),
-        },
-    }

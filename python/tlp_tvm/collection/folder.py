@@ -2,11 +2,15 @@
 
 collection.json                            what each platform's measurements were asked for
 tasks.json                                 table of tasks; "measured" once a program was
+database_workload.json                     MetaSchedule only: what is computed, a line a task (see below)
 <platform>/<split>/<network>__<task>.json  records in the order they were measured; also .json.gz
 <platform>.log                             what the measuring children printed
 
 The records are the only memory of what was measured: a line is written at once and brought to the disk before
 the next program runs, so a collection that is killed loses at most the program that it was at.
+
+MetaSchedule's records name what they compute by the line of database_workload.json. All platforms share that
+one file, so that `ms.database.JSONDatabase(<folder>/database_workload.json, <any record file>)` opens them.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from typing import Any
 
 from tlp_tvm.ansor.history import mend_log
 from tlp_tvm.collection.plan import PlannedTask
-from tlp_tvm.dataset.source import TASK_TABLE
+from tlp_tvm.dataset.source import TASK_TABLE, WORKLOADS
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.files import write_whole
 
@@ -95,6 +99,13 @@ class CollectionFolder:
         )
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise CollectionError(f'{self.path / DESCRIPTION}: expected "format": "{FORMAT}"; {CURE}')
+        for platform, earlier in content["platforms"].items():
+            framework = earlier.get("framework", "ansor")
+            if framework != description["framework"]:
+                raise CollectionError(
+                    f"{self.path}: expected programs of {framework}, as those of {platform} are, found "
+                    f"{description['framework']}; choose another --out"
+                )
         before = content["platforms"].get(self.platform, description)
         for entry in IDENTITY:
             if before[entry] != description[entry]:
@@ -106,6 +117,7 @@ class CollectionFolder:
         self._table = self._read(TASK_TABLE, [])
         for task in tasks:
             self._add_to_table(task)
+        self._number_workloads(tasks)
         self._write_json(DESCRIPTION, content)
         self._write_json(TASK_TABLE, self._table)
 
@@ -153,6 +165,26 @@ class CollectionFolder:
             os.fdatasync(file)
         finally:
             os.close(file)
+
+    def _number_workloads(self, tasks: Sequence[PlannedTask]) -> None:
+        """Give each task the line of its workload, and add the lines that are missing."""
+        if all(task.workload_line is None for task in tasks):
+            return
+        path = self.path / WORKLOADS
+        mend_log(path)
+        with path.open("a+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # collections of other platforms may begin too
+            file.seek(0)
+            place = {line.strip(): i for i, line in enumerate(file)}
+            for task in tasks:
+                if task.workload_line is None:
+                    continue
+                if task.workload_line not in place:
+                    place[task.workload_line] = len(place)
+                    file.write(task.workload_line + "\n")
+                task.workload = place[task.workload_line]
+            file.flush()
+            os.fsync(file.fileno())
 
     def _add_to_table(self, task: PlannedTask) -> None:
         known = [entry for entry in self._table if entry["workload_key"] == task.workload_key]

@@ -16,17 +16,34 @@ from tlp_tvm.ansor.tune_inputs import hardware_of, quiet_builds
 
 @dataclass
 class PlannedTask:
-    """A tuning task and the networks that it appears in."""
+    """A tuning task and the networks that it appears in; Ansor's, and others override what differs."""
 
     task: Any
     """`auto_scheduler.SearchTask`; its weights keep their layout where TVM cannot rewrite it."""
     weights: dict[str, int] = field(default_factory=dict)
     """Network -> how often it appears there."""
+    workload: int = -1
+    """Line of the folder's table of workloads, where the framework has one."""
+
+    @property
+    def workload_line(self) -> str | None:
+        """Its line in that table; None where records say themselves what they compute."""
+        return None
 
     @property
     def workload_key(self) -> str:
         """TVM's key: the subgraph and its shapes, whatever the target."""
         return str(self.task.workload_key)
+
+    @property
+    def flop(self) -> float:
+        """Floating-point operations of one run."""
+        return float(self.task.compute_dag.flop_ct)
+
+    @property
+    def desc(self) -> str:
+        """What TVM calls it."""
+        return str(self.task.desc)
 
     @property
     def id(self) -> str:
@@ -48,8 +65,8 @@ class PlannedTask:
                 "network": network,
                 "weight": weight,
                 "workload_key": self.workload_key,
-                "flop": float(self.task.compute_dag.flop_ct),
-                "desc": str(self.task.desc),
+                "flop": self.flop,
+                "desc": self.desc,
             }
             for network, weight in self.weights.items()
         ]

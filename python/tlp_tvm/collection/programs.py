@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,25 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm import _core
-from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.records import read_records
-from tlp_tvm.ansor.sampling import sample_states
 from tlp_tvm.collection.plan import PlannedTask
-from tlp_tvm.features import extract_states
-from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.adaptation import TaskAdapter
 
-LAYOUT = "ansor"
-
-_SPARE = 16
+SPARE = 16
 """Programs that are drawn beyond what is wanted, as some are known already."""
 
 _TRIES = 3
 """Draws in a row without a new program, after which a search space counts as empty."""
-
-_POPULATION = 256
-"""Programs that breed; measuring takes far longer than breeding more would gain."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +29,12 @@ class Program:
     hash: int
     """Of its sequence of primitives: with the workload it says which program it is, on any platform."""
     input: Any
-    """`auto_scheduler.MeasureInput`."""
+    """What the framework's pool builds and runs."""
 
 
 @dataclass
-class ProgramSource:
-    """Hands out programs of one task, none twice.
+class ProgramSource(abc.ABC):
+    """Hands out programs of one task, none twice; a framework says how they are read, drawn and bred.
 
     Attributes:
         task: whose programs.
@@ -69,11 +59,10 @@ class ProgramSource:
         """
         if not files:
             return
-        batch = read_records([str(file) for file in files])
-        if not len(batch):
-            return
-        self.known.update(batch.sequence_hashes.tolist())
-        self._learn(batch.encode(FeatureLayout.preset(LAYOUT)), batch.latencies)
+        hashes, embeddings, latencies = self._read(files)
+        if len(hashes):
+            self.known.update(hashes)
+            self._learn(embeddings, latencies)
 
     def learn(self, programs: Sequence[Program], latencies: Sequence[float]) -> None:
         """Take in new measurements.
@@ -84,8 +73,8 @@ class ProgramSource:
         """
         for latency in latencies:
             self.failures_in_a_row = 0 if np.isfinite(latency) else self.failures_in_a_row + 1
-        states = [program.input.state for program in programs]
-        self._learn(_embedded(self.task.task, states), np.asarray(latencies, np.float64))
+        embeddings = self._embedded([program.input for program in programs])
+        self._learn(embeddings, np.asarray(latencies, np.float64))
 
     def expect(self, files: Sequence[Path]) -> None:
         """Hand out the programs of another platform from now on, and no others.
@@ -93,15 +82,7 @@ class ProgramSource:
         Args:
             files: its records of the task.
         """
-        auto_scheduler = load_tvm().auto_scheduler
-        self.waiting = []
-        if not files:
-            return
-        batch = read_records([str(file) for file in files])
-        for i in range(len(batch)):
-            number = int(batch.sequence_hashes[i])
-            state = auto_scheduler.measure_record.load_record_from_string(batch.line(i))[0].state
-            self.waiting.append(Program(self, number, auto_scheduler.MeasureInput(self.task.task, state)))
+        self.waiting = self._recorded(files) if files else []
 
     def take(self, count: int, *, evolved: bool) -> list[Program]:
         """New programs, which count as known from now on.
@@ -121,12 +102,32 @@ class ProgramSource:
                 break
             seed = self._seed(len(self.known), attempt)
             if evolved and attempt == 0 and self._adapter.ready:
-                states = self._bred(count - len(found), seed)
+                drawn = self._bred(count - len(found), seed)
             else:
-                states = sample_states(self.task.task, count - len(found) + _SPARE, seed)
-            found += self._keep_new(self._programs(states), count - len(found))
+                drawn = self._random(count - len(found) + SPARE, seed)
+            found += self._keep_new(drawn, count - len(found))
         self.exhausted = not found
         return found
+
+    @abc.abstractmethod
+    def _read(self, files: Sequence[Path]) -> tuple[list[int], Any, Any]:
+        """Hashes, embeddings and latencies of records."""
+
+    @abc.abstractmethod
+    def _recorded(self, files: Sequence[Path]) -> list[Program]:
+        """The programs of records, to be measured again."""
+
+    @abc.abstractmethod
+    def _random(self, count: int, seed: int) -> list[Program]:
+        """Programs drawn at random."""
+
+    @abc.abstractmethod
+    def _bred(self, count: int, seed: int) -> list[Program]:
+        """Programs that an evolution finds, led by what was measured."""
+
+    @abc.abstractmethod
+    def _embedded(self, inputs: Sequence[Any]) -> Any:
+        """(n, L, E) embeddings of programs."""
 
     def _keep_new(self, programs: Sequence[Program], count: int) -> list[Program]:
         new: list[Program] = []
@@ -138,60 +139,9 @@ class ProgramSource:
                 new.append(program)
         return new
 
-    def _programs(self, states: Sequence[Any]) -> list[Program]:
-        measure_input = load_tvm().auto_scheduler.MeasureInput
-        inputs = [measure_input(self.task.task, state) for state in states]
-        hashes = read_inputs(inputs).hashes().tolist() if inputs else []
-        return [Program(self, number, each) for number, each in zip(hashes, inputs, strict=True)]
-
-    def _bred(self, count: int, seed: int) -> list[Any]:
-        auto_scheduler = load_tvm().auto_scheduler
-        policy = auto_scheduler.SketchPolicy(
-            self.task.task,
-            _guide(self._adapter),
-            params={
-                "evolutionary_search_population": _POPULATION,
-                "sample_init_min_population": _POPULATION // 4,
-            },
-            seed=seed,
-            verbose=0,
-        )
-        return list(policy.evolutionary_search(policy.sample_initial_population(), 2 * count + _SPARE))
-
     def _learn(self, embeddings: Any, latencies: Any) -> None:
         self._adapter.learn(embeddings, np.zeros(len(latencies), np.float32), latencies)
 
     def _seed(self, *numbers: int) -> int:
         text = f"{self.seed} {self.task.id} {numbers}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little") % (2**30) + 1
-
-
-def read_inputs(inputs: Sequence[Any]) -> _core.RecordBlock:
-    """`MeasureInput`s as unmeasured records, read natively."""
-    serialize = load_tvm().auto_scheduler._ffi_api.SerializeMeasureInput
-    lines = [f'{{"i":{str(serialize(each)).strip()},"r":[[0],0,0,0],"v":"v0.6"}}\n' for each in inputs]
-    return _core.read_block("".join(lines).encode(), "<programs>", 1, False, 1)
-
-
-def _embedded(task: Any, states: Sequence[Any]) -> Any:
-    measure_input = load_tvm().auto_scheduler.MeasureInput
-    block, layout = (
-        read_inputs([measure_input(task, state) for state in states]),
-        FeatureLayout.preset(LAYOUT),
-    )
-    out = np.empty((len(block), layout.length, layout.width), np.float32)
-    block.encode(layout.encoder, out, 1)
-    return out
-
-
-def _guide(adapter: TaskAdapter) -> Any:
-    """A cost model of TVM that knows only what was measured of the task."""
-    load_tvm()
-    from tvm.auto_scheduler.cost_model.cost_model import PythonBasedModel
-
-    class Guide(PythonBasedModel):  # type: ignore[misc]
-        def predict(self, task: Any, states: Any) -> Any:
-            embeddings = extract_states(states, FeatureLayout.preset(LAYOUT))
-            return np.exp(adapter.speeds(embeddings, np.zeros(len(embeddings), np.float32)))
-
-    return Guide()

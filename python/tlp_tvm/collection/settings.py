@@ -29,6 +29,7 @@ class CollectSettings:
         batch: programs that are compiled before they are timed one by one.
         fleet: remote devices to measure on; None for this machine.
         measure: how to compile and time; `threads` 0 takes the cores that the target names.
+        framework: whose programs: "ansor" or "metaschedule".
     """
 
     networks: tuple[str, ...]
@@ -45,6 +46,7 @@ class CollectSettings:
     measure: MeasureSettings = field(
         default_factory=lambda: MeasureSettings(threads=0, timing=Timing(min_repeat_ms=12))
     )
+    framework: str = "ansor"
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tlp_tvm.ansor.records import iter_records
 from tlp_tvm.dataset.built import file_sha256
 from tlp_tvm.dataset.folder import fresh_folder
+from tlp_tvm.dataset.frameworks import framework_of, iter_rows
 from tlp_tvm.dataset.manifest import Manifest, PlatformEntry, ShardEntry, TaskEntry
 from tlp_tvm.dataset.names import Names, split_of_missing
 from tlp_tvm.dataset.shards import write_shard
@@ -116,12 +116,13 @@ def build_from(
         OSError: as `build_dataset` does.
     """
     rule = split or KeepSplits()
+    framework = framework_of([file for source in sources for file in source.files], "sources")
     if all(source.table is not None for source in sources):
         rule.apply(_facts(sources, {}, lambda _: 1))  # what it refuses now need not be read first
     with fresh_folder(Path(out), replace=replace) as folder:
         names = Names(keep_splits=isinstance(rule, KeepSplits), allow_odd_targets=allow_odd_targets)
         spill = Spill(folder / "spill", _partitions(sources))
-        skipped, per_platform = _read(sources, names, spill, errors, threads, progress)
+        skipped, per_platform = _read(framework, sources, names, spill, errors, threads, progress)
         facts = _facts(sources, names.splits, spill.numbers.count)
         assignment = rule.apply(facts)
         shards = _write(folder, spill, sum(per_platform), progress)
@@ -141,6 +142,7 @@ def build_from(
                 f"platform {name}: also has records of {', '.join(sorted(odd))}, taken for its first target"
                 for name, odd in names.odd_targets.items()
             ],
+            framework=framework,
         )
         manifest.write(folder)
     return manifest
@@ -168,6 +170,7 @@ def _partitions(sources: Iterable[DatasetSource]) -> int:
 
 
 def _read(
+    framework: str,
     sources: Sequence[DatasetSource],
     names: Names,
     spill: Spill,
@@ -183,7 +186,7 @@ def _read(
     for source in sources:
         for group in source.groups:
             place = {file: i for i, file in enumerate(group.files)}
-            for batch in iter_records(group.files, errors=errors, threads=threads):
+            for batch in iter_rows(framework, group.files, errors=errors, threads=threads):
                 for reason, count in batch.skipped.items():
                     skipped[reason] = skipped.get(reason, 0) + count
                 platforms = names.platforms(source, group, batch.tasks)[batch.task_ids]

@@ -44,7 +44,7 @@ class BuiltDataset:
         entry = self.manifest.shards[i]
         self._check(entry)
         found = 0
-        for batch in ShardReader(self.path / entry.file).batches():
+        for batch in ShardReader(self.path / entry.file, self.manifest.framework).batches():
             found += len(batch)
             if len(batch) and not 0 <= batch.tasks.min() <= batch.tasks.max() < len(self.manifest.tasks):
                 raise DatasetError(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.dataset.built import BuiltDataset, open_built
+from tlp_tvm.dataset.frameworks import check_layout
 from tlp_tvm.dataset.records import MeasuredDataset, MeasuredTask, Platform, mean_latencies
 from tlp_tvm.dataset.shards import ProgramBatch
 from tlp_tvm.dataset.streaming import Blocks, StreamedDataset
@@ -40,6 +41,7 @@ def load_built(
         DatasetError: it is missing or damaged, or lacks a platform.
     """
     built = open_built(path)
+    check_layout(layout, built.manifest.framework, str(built.path))
     stream = len(built) >= STREAM_FROM if stream is None else stream
     column = _columns(built, platforms)
     sizes: list[list[int]] = []

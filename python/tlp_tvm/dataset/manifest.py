@@ -2,7 +2,7 @@
 
 format, version     what this is; a reader refuses another version
 digest              SHA-256 of the manifest without this member, and so of every shard's checksum
-framework           whose programs: "ansor"
+framework           whose programs: "ansor" or "metaschedule"
 platforms           name, target and measurements of each; a measurement names its platform by place
 split               the rule that put tasks into train, validation and test
 sources, skipped    where the records came from; reason -> lines passed over
@@ -24,7 +24,7 @@ from tlp_tvm.files import write_whole
 
 FORMAT = "tlp-tvm dataset"
 VERSION = 1
-FRAMEWORK = "ansor"
+FRAMEWORKS = ("ansor", "metaschedule")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Manifest:
     sources: list[str] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    framework: str = FRAMEWORK
+    framework: str = FRAMEWORKS[0]
 
     @property
     def programs(self) -> int:
@@ -125,6 +125,11 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         raise DatasetError(
             f"{path}: expected the digest {stated} of what it says, found {digest}: it was changed or "
             "damaged; build the dataset again"
+        )
+    if members.get("framework", FRAMEWORKS[0]) not in FRAMEWORKS:
+        raise DatasetError(
+            f"{path}: expected programs of {' or '.join(FRAMEWORKS)}, found {members['framework']!r}; "
+            "open it with the tlp-tvm that built it"
         )
     try:
         return Manifest(

@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm import iter_records
+from tlp_tvm.dataset.frameworks import Batch, check_layout, iter_rows
 from tlp_tvm.dataset.names import Names, split_of_missing
 from tlp_tvm.dataset.source import DatasetSource, RecordGroup, find_source, is_built
 from tlp_tvm.errors import DatasetError
-from tlp_tvm.features import Embedding, FeatureLayout, RecordBatch
+from tlp_tvm.features import Embedding, FeatureLayout
 
 
 @dataclass(frozen=True)
@@ -165,9 +165,10 @@ def load_measured(
             "`tlp-tvm dataset build`"
         )
     found = find_source(source, platforms)
+    check_layout(layout, found.framework, found.name)
     reader = _Reader(layout, found)
     for group in found.groups:
-        for batch in iter_records(group.files, threads=threads):
+        for batch in iter_rows(found.framework, group.files, threads=threads):
             reader.add(group, batch, threads)
     return reader.dataset(platforms if found.table is None else None)
 
@@ -184,7 +185,7 @@ class _Reader:
         self.counts: list[NDArray[np.int32]] = []
         self.measured: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
 
-    def add(self, group: RecordGroup, batch: RecordBatch, threads: int) -> None:
+    def add(self, group: RecordGroup, batch: Batch, threads: int) -> None:
         """Add one batch of records."""
         platform = self.names.platforms(self.source, group, batch.tasks)
         task = self.names.tasks(self.source, group, batch.tasks)

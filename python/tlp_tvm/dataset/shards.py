@@ -4,7 +4,8 @@ One row a program; a task's programs lie together, in the order in which they we
 
     task            int32         place in the manifest's task table
     sequence_hash   uint64        the program's identity within its task
-    steps           large_string  its steps, as a measure record has them: `[["SP", 7, 0, 1, [1, 1], 1], ...]`
+    steps           large_string  its steps, as a record of its framework has them: Ansor's
+                                 `[["SP", 7, 0, 1, [1, 1], 1], ...]`, or the JSON of a trace
     measurements    list of       in the order of the sources
       platform      uint16        place in the manifest's platforms
       latency       float64       median of the costs in seconds; infinity where measuring failed
@@ -24,11 +25,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tlp_tvm import _core
-from tlp_tvm.ansor.records import RecordBatch
+from tlp_tvm.dataset.frameworks import ANSOR, Batch, programs_of
 from tlp_tvm.errors import DatasetError
 
 MEASUREMENT = pa.struct(
@@ -56,17 +55,6 @@ ROWS_A_BATCH = 16384
 _DAMAGE = (pa.ArrowException, OSError, UnicodeDecodeError)
 """What Arrow raises where a file is not what it should be."""
 
-_BEFORE_STEPS = ", [[], ["
-_AFTER_STEPS = ']], "r": '
-_RECORD = ('{"i": [["[]", ""], [[], ', ']], "r": [[0], 0, 0, 0], "v": "v0.2"}\n')
-"""What makes a record of steps alone; its task and result are never looked at."""
-
-
-def steps_text(line: str) -> str:
-    """The steps of a record that `RecordBlock.line` wrote, as text."""
-    begin = line.rindex(_BEFORE_STEPS) + len(_BEFORE_STEPS) - 1
-    return line[begin : line.rindex(_AFTER_STEPS)]
-
 
 @dataclass(frozen=True)
 class ProgramBatch:
@@ -89,46 +77,19 @@ class ProgramBatch:
     """All repeats of all measurements, in seconds."""
     cost_offsets: NDArray[np.int64]
     """(M + 1,): those of measurement i are cost_values[cost_offsets[i]:cost_offsets[i + 1]]."""
+    framework: str = ANSOR
+    """Whose programs."""
 
     def __len__(self) -> int:
         return len(self.tasks)
 
-    def records(self, *, threads: int = 0) -> RecordBatch:
+    def records(self, *, threads: int = 0) -> Batch:
         """The programs, read natively: one record each, without task and result.
 
         Raises:
             RecordError: the steps of a program are damaged.
         """
-        return records_of(self.steps, threads=threads)
-
-
-def records_of(steps: pa.LargeStringArray, *, threads: int = 0) -> RecordBatch:
-    """Programs of shards, read natively: one record each, without task and result.
-
-    Raises:
-        RecordError: the steps of a program are damaged.
-    """
-    before, after = (pa.scalar(text, pa.large_string()) for text in _RECORD)
-    text = pc.binary_join_element_wise(before, steps, after, pa.scalar("", pa.large_string()))
-    # An empty array has no buffer; a sliced one would start elsewhere, but a joined one is new.
-    block = _core.read_block(text.buffers()[2] or b"", "<dataset>", 1, False, threads)
-    count = len(steps)
-    nothing = np.zeros(count)
-    return RecordBatch(
-        tasks=[],
-        task_ids=np.zeros(count, np.int32),
-        latencies=nothing,
-        errors=np.zeros(count, np.int32),
-        timestamps=np.zeros(count, np.int64),
-        elapsed=nothing,
-        lengths=block.lengths(),
-        cost_values=nothing,
-        cost_offsets=np.arange(count + 1, dtype=np.int64),
-        files=["<dataset>"],
-        file_ids=np.zeros(count, np.int32),
-        line_numbers=np.arange(1, count + 1, dtype=np.int64),
-        blocks=[block],
-    )
+        return programs_of(self.framework, self.steps, threads=threads)
 
 
 def write_shard(path: Path, table: pa.Table) -> None:
@@ -148,13 +109,18 @@ def write_shard(path: Path, table: pa.Table) -> None:
 class ShardReader:
     """A memory-mapped shard."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, framework: str = ANSOR) -> None:
         """Map the file and read its footer.
+
+        Args:
+            path: of the file.
+            framework: whose programs it has.
 
         Raises:
             DatasetError: it is no shard, or cut short.
         """
         self.path = path
+        self.framework = framework
         try:
             self._file = pa.ipc.open_file(pa.memory_map(str(path)))
             names = self._file.schema.names
@@ -172,7 +138,7 @@ class ShardReader:
             DatasetError: it is damaged.
         """
         for i in range(len(self)):
-            yield _program_batch(self._batch(i))
+            yield _program_batch(self._batch(i), self.framework)
 
     def __len__(self) -> int:
         """How many batches it has."""
@@ -195,7 +161,7 @@ class ShardReader:
         return batch
 
 
-def _program_batch(batch: pa.RecordBatch) -> ProgramBatch:
+def _program_batch(batch: pa.RecordBatch, framework: str) -> ProgramBatch:
     lists = batch.column("measurements")
     measured = lists.flatten()
     costs = measured.field("costs")
@@ -216,6 +182,7 @@ def _program_batch(batch: pa.RecordBatch) -> ProgramBatch:
         errors=column(measured.field("error")),
         cost_values=column(costs.flatten()),
         cost_offsets=offsets - offsets[0],
+        framework=framework,
     )
 
 

@@ -25,6 +25,9 @@ from tlp_tvm.errors import DatasetError
 
 TASK_TABLE = "tasks.json"
 
+WORKLOADS = "database_workload.json"
+"""What MetaSchedule's records compute, a line each: its table of workloads."""
+
 MANIFEST = "manifest.json"
 """What a built dataset has instead."""
 
@@ -69,6 +72,17 @@ class DatasetSource:
         if self.table_file is None:
             return _digest(self.files, Path())
         return _digest([self.table_file, *self.files], Path(self.table_file).parent)
+
+    @cached_property
+    def framework(self) -> str:
+        """Whose records the files have.
+
+        Raises:
+            DatasetError: they have records of several.
+        """
+        from tlp_tvm.dataset.frameworks import framework_of  # pyarrow takes a while to import
+
+        return framework_of(self.files, self.name)
 
     def weights(self, workload_key: str, split: str) -> dict[str, int]:
         """How often a task occurs in each network of a split."""

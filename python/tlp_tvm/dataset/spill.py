@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.records import RecordBatch
-from tlp_tvm.dataset.shards import COMPRESSION, SCHEMA, steps_text
+from tlp_tvm.dataset.frameworks import Batch
+from tlp_tvm.dataset.shards import COMPRESSION, SCHEMA
 
 _PROGRAM = pa.schema(
     [
@@ -83,7 +83,7 @@ class Spill:
         self._writers: dict[tuple[str, int], pa.RecordBatchStreamWriter] = {}
         folder.mkdir()
 
-    def add(self, batch: RecordBatch, tasks: NDArray[np.int64], platforms: NDArray[np.int64]) -> None:
+    def add(self, batch: Batch, tasks: NDArray[np.int64], platforms: NDArray[np.int64]) -> None:
         """Write a batch of records.
 
         Args:
@@ -104,7 +104,7 @@ class Spill:
             index[rows], first = self.numbers.number(int(tasks[rows[0]]), hashes[rows])
             new.append(rows[first])
         fresh = np.concatenate(new)
-        programs = [tasks[fresh].astype(np.int32), index[fresh], hashes[fresh], _steps(batch, fresh)]
+        programs = [tasks[fresh].astype(np.int32), index[fresh], hashes[fresh], batch.step_texts(fresh)]
         self._write("programs", _PROGRAM, programs, tasks[fresh])
         measured = [
             tasks[order].astype(np.int32),
@@ -179,16 +179,7 @@ def _sorted(table: pa.Table) -> tuple[NDArray[np.int64], pa.Table]:
     return keys[order], table.take(pa.array(order))
 
 
-def _steps(batch: RecordBatch, rows: NDArray[np.int64]) -> list[str]:
-    """The steps of records, as text."""
-    ends = np.cumsum([len(block) for block in batch.blocks])
-    at = np.searchsorted(ends, rows, side="right")
-    place = rows - np.concatenate([[0], ends])[at]
-    blocks = batch.blocks
-    return [steps_text(blocks[b].line(i)) for b, i in zip(at.tolist(), place.tolist(), strict=True)]
-
-
-def _costs(batch: RecordBatch, rows: NDArray[np.int64]) -> pa.Array:
+def _costs(batch: Batch, rows: NDArray[np.int64]) -> pa.Array:
     """The repeats of records, a list each."""
     begins, counts = batch.cost_offsets[rows], np.diff(batch.cost_offsets)[rows]
     offsets = np.concatenate([[0], np.cumsum(counts)])

@@ -18,8 +18,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tlp_tvm.dataset.built import BuiltDataset
+from tlp_tvm.dataset.frameworks import programs_of
 from tlp_tvm.dataset.records import MeasuredDataset
-from tlp_tvm.dataset.shards import ShardReader, records_of
+from tlp_tvm.dataset.shards import ShardReader
 from tlp_tvm.features import Embedding
 
 NEIGHBOURHOOD_BLOCKS = 8
@@ -39,6 +40,7 @@ class Blocks:
             built: the dataset.
             sizes: programs of each block of each shard, in order.
         """
+        self.framework = built.manifest.framework
         self._readers = [ShardReader(built.path / entry.file) for entry in built.manifest.shards]
         self._places = [(shard, i) for shard, blocks in enumerate(sizes) for i in range(len(blocks))]
         self.begins = np.concatenate([[0], np.cumsum([size for blocks in sizes for size in blocks])])
@@ -98,7 +100,7 @@ class StreamedDataset(MeasuredDataset):
         places = self.starts[programs]
         if not len(places):
             return np.zeros((0, self.layout.length, self.layout.width), np.float32)
-        records = records_of(self.blocks.steps(places), threads=self.threads)
+        records = programs_of(self.blocks.framework, self.blocks.steps(places), threads=self.threads)
         return records.encode(self.layout, threads=self.threads)
 
     def neighbourhoods(self, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:

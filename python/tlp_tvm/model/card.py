@@ -73,7 +73,8 @@ def card_text(name: str, card: dict[str, Any], parameters: int) -> str:
         layout=card["layout"]["name"],
         layout_digest=card["layout_digest"],
         label=card["label"],
-        data=f"{data['programs']:,} programs of {data['tasks']} tasks, split `{data['split']}`"
+        data=f"{data['programs']:,} programs of {card['layout']['framework']}, of {data['tasks']} tasks, "
+        f"split `{data['split']}`"
         + (f", {held_out} more tasks held out to choose the epoch" if held_out else ""),
         digest=data["digest"],
         seed=card["seed"],

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-RECIPE_LAYOUT = "ansor"
-
 MODELS: dict[str, dict[str, Any]] = {"recipe": {"hidden": 64, "members": 2}, "paper": {"faithful": True}}
 """Name -> the fields of `TLPSettings` that the layout leaves open. The shipped models have as many members as
 their use allows: four, and one where speed is all (the Makefile's `pretrained`)."""

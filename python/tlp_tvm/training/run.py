@@ -209,6 +209,7 @@ def data_entry(digest: str, data: MeasuredDataset, validation: MeasuredDataset |
         validation: those that chose the epoch.
     """
     return {
+        "framework": data.layout.framework,
         "digest": digest,
         "split": TRAIN_SPLIT,
         "tasks": len(data.tasks),

@@ -71,6 +71,7 @@ def _programs_of_built(
     chosen = [i for i, name in enumerate(names) if corpus.platforms is None or name in corpus.platforms]
     for batch in built.batches():
         records = batch.records()
+        assert isinstance(records, RecordBatch)  # programs of another framework were refused before
         for i in np.unique(batch.programs[np.isin(batch.platforms, chosen)]).tolist():
             key = built.manifest.tasks[batch.tasks[i]].workload_key
             yield key, int(batch.sequence_hashes[i]), records, i

@@ -28,7 +28,7 @@ from tlp_tvm.ansor.tasks import extract_tasks
 from tlp_tvm.ansor.tune_inputs import hardware_of, quiet_builds, target_of
 from tlp_tvm.collection.plan import task_id
 from tlp_tvm.dataset.records import MeasuredTask
-from tlp_tvm.errors import NetworkError, TuningError
+from tlp_tvm.errors import DatasetError, NetworkError, TuningError
 from tlp_tvm.evaluation.baselines.program_records import records_of, with_task
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Tell
@@ -97,7 +97,7 @@ def store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
 
     Raises:
         TvmNotFoundError: features are missing in the cache, and there is no TVM to compute them.
-        DatasetError: there is nothing to learn from.
+        DatasetError: there is nothing to learn from, or programs of another framework.
     """
     if KEPT not in corpus.kept:
         corpus.kept[KEPT] = _store_features(corpus, cache, tell)
@@ -106,6 +106,11 @@ def store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
 
 
 def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
+    if corpus.whole.layout.framework != "ansor":
+        raise DatasetError(
+            "--baselines: expected programs of ansor for TVM's per-store features, found those of "
+            f"{corpus.whole.layout.framework}; leave out xgboost-features and tenset-mlp"
+        )
     judged = set(corpus.whole.task_index[corpus.judged_programs].tolist())
     tasks = sorted(judged | set(corpus.training_tasks))
     tell("reading the records of all programs")

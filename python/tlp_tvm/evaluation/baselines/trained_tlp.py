@@ -21,7 +21,7 @@ from tlp_tvm.model.losses import Loss
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.loop import train
-from tlp_tvm.training.recipe import MODELS, RECIPE_LAYOUT
+from tlp_tvm.training.recipe import MODELS
 from tlp_tvm.training.settings import TrainSettings
 
 
@@ -50,7 +50,7 @@ class TrainedTLP:
         """Train, or go on with a training that was cut short, and score all judged programs."""
         on_gpu = corpus.whole.platforms[0].target.split()[0] != "llvm"
         published = "paper-gpu" if on_gpu else "paper-cpu"
-        self._layout = FeatureLayout.preset(published if self.published else RECIPE_LAYOUT)
+        self._layout = FeatureLayout.preset(published if self.published else corpus.whole.layout.framework)
         self._corpus = corpus
         measured = corpus.in_layout(self._layout)
         columns = list(range(len(measured.platforms)))

@@ -14,8 +14,6 @@ from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Tell, labels_of
 from tlp_tvm.layout import FeatureLayout
 
-LAYOUT = "ansor"
-
 OBJECTIVES = ("rank:pairwise", "reg:squarederror")
 """Both are tried on a fifth of the training tasks; the one with the better top-1 and top-5 there is taken."""
 
@@ -36,7 +34,7 @@ class XGBoostSequence:
         self.notes: list[str] = []
         self.objectives: dict[str, str] = {}
         """Platform -> the objective that was better on the tasks held out, with the first seed."""
-        self._layout = FeatureLayout.preset(LAYOUT)
+        self._layout: FeatureLayout
         self._seed = 0
         self._corpus: Corpus
         self._columns: NDArray[np.intp] = np.empty(0, np.intp)
@@ -44,6 +42,7 @@ class XGBoostSequence:
 
     def fit(self, corpus: Corpus, seed: int, tell: Tell) -> dict[int, str]:
         """Choose the objective on tasks held out if need be; fit all training tasks, for each platform."""
+        self._layout = FeatureLayout.preset(corpus.whole.layout.framework)
         if getattr(self, "_corpus", corpus) is not corpus:
             self.objectives = {}
         self._corpus, self._seed, self._models = corpus, seed, []

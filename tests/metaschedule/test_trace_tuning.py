@@ -1,0 +1,71 @@
+"""Tuning a network with MetaSchedule, resumed, and the example for PyTorch users."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collected import QUICK, TARGET
+from tlp_tvm.ansor.tune_observer import TuneObserver
+from tlp_tvm.errors import NetworkError, TuningError
+from tlp_tvm.metaschedule.networks import network_from, tasks_of
+from tlp_tvm.metaschedule.targets import target_of
+from tlp_tvm.metaschedule.tasks import workload_key
+from tlp_tvm.metaschedule.tuning import TraceTuneResult, TraceTuneSettings, tune_network
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_to_tvm.py"
+
+
+def tuned(out: Path, trials: int, **changes: Any) -> TraceTuneResult:
+    given: dict[str, Any] = {
+        "network": "mlp", "out": out, "model": "random", "target": TARGET, "measures_per_round": 4,
+        "measure": QUICK, **changes,
+    }  # fmt: skip
+    return tune_network(TraceTuneSettings(trials=trials, **given), TuneObserver())
+
+
+def test_a_tuning_is_gone_on_with_and_changes_no_output(tmp_path: Path) -> None:
+    first = tuned(tmp_path, 8)
+    lines = (tmp_path / "database_tuning_record.json").read_text().splitlines()
+    second = tuned(tmp_path, 16)
+
+    assert 8 <= first.trials < second.trials
+    assert (tmp_path / "database_tuning_record.json").read_text().splitlines()[: len(lines)] == lines
+    assert len(second.tasks) == 4
+    assert any(task["best"] for task in second.tasks)
+    assert second.difference < 1e-4
+    assert Path(second.library).exists()
+    assert json.loads((tmp_path / "tuned.json").read_text())["trials"] == second.trials
+    with pytest.raises(TuningError, match="expected network mlp, as before, found dqn; choose another --out"):
+        tuned(tmp_path, 16, network="dqn")
+
+
+def test_a_model_must_be_named_and_a_target_known(tmp_path: Path) -> None:
+    with pytest.raises(TuningError, match="--model: expected one for metaschedule, found none"):
+        tuned(tmp_path, 8, model="")
+    with pytest.raises(TuningError, match='expected a -mcpu that LLVM .* knows, found "abacus"'):
+        target_of("llvm -mcpu=abacus")
+    with pytest.raises(TuningError, match='expected flags such as -num-cores=2, found "fast"'):
+        target_of("llvm fast")
+    with pytest.raises(NetworkError, match="expected a network that MetaSchedule's side has"):
+        network_from("inception_v3")
+
+
+def test_tasks_are_the_same_with_and_without_parameters() -> None:
+    from tvm.relax.transform import BindParams
+
+    module, parameters = network_from("bert_tiny-32")
+    target = target_of(TARGET)
+    keys = [
+        {workload_key(task.dispatched[0]) for task in tasks_of(each, target)}
+        for each in (module, BindParams("main", parameters)(module))
+    ]
+    assert keys[0] == keys[1]
+
+
+def test_the_example_for_pytorch_computes_the_same(tmp_path: Path) -> None:
+    assert runpy.run_path(str(EXAMPLE))["main"]("random", 8, tmp_path) < 1e-5
