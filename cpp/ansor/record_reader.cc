@@ -1,6 +1,5 @@
 #include "ansor/record_reader.h"
 
-#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "core/arena.h"
 #include "core/error.h"
 #include "core/json_cursor.h"
+#include "core/median.h"
 #include "core/parallel_for.h"
 
 namespace tlp_tvm {
@@ -244,7 +244,7 @@ class ChunkReader {
       batch_->costs.push_back(cost);
       if (batch_->costs.size() - begin > kMaxCosts) TooLong("the costs");
     }
-    const std::size_t count = batch_->costs.size() - begin;
+    const bool none = batch_->costs.size() == begin;
     cursor->NextField("the error number");
     row_.error_no =
         static_cast<std::int32_t>(cursor->Integer("the error number", kMinInt32, kMaxInt32));
@@ -253,20 +253,14 @@ class ChunkReader {
     cursor->NextField("the timestamp");
     row_.timestamp = ReadTimestamp(cursor);
     cursor->CloseList("the result");
-    if (count == 0 && row_.error_no == 0) {
+    if (none && row_.error_no == 0) {
       throw JsonFault(reason::kMissing, "expected at least one cost, found none and no error");
     }
     failed = failed || row_.error_no != 0;
-    row_.latency = failed ? std::numeric_limits<double>::infinity() : Median(begin);
-  }
-
-  /*! \brief The median of the costs from `begin` on: one disturbed repeat of three leaves it alone.
-   */
-  double Median(std::size_t begin) {
+    row_.latency = std::numeric_limits<double>::infinity();
+    if (failed) return;
     sorted_.assign(batch_->costs.begin() + static_cast<std::ptrdiff_t>(begin), batch_->costs.end());
-    std::sort(sorted_.begin(), sorted_.end());
-    const std::size_t half = sorted_.size() / 2;
-    return sorted_.size() % 2 == 1 ? sorted_[half] : (sorted_[half - 1] + sorted_[half]) / 2;
+    row_.latency = Median(&sorted_);
   }
 
   static std::int64_t ReadTimestamp(JsonCursor* cursor) {

@@ -3,9 +3,11 @@
 #include <cstring>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/json_cursor.h"
+#include "core/median.h"
 #include "metaschedule/trace_json.h"
 
 namespace tlp_tvm {
@@ -73,7 +75,6 @@ class LineReader {
     if (*cursor->at() == 'n') return cursor->SkipValue();
     cursor->OpenList("the seconds of each run");
     const std::size_t begin = batch_->costs.size();
-    double sum = 0;
     bool first = true;
     while (cursor->NextItem(']', &first)) {
       const double seconds = cursor->Number("the seconds of a run");
@@ -81,20 +82,20 @@ class LineReader {
         throw JsonFault(reason::kRange, "expected the seconds of a run to be positive, found " +
                                             std::to_string(seconds));
       }
-      sum += seconds;
       batch_->costs.push_back(seconds);
       if (batch_->costs.size() - begin > kMaxCosts) {
         throw JsonFault(reason::kRange, "expected fewer runs, found more than any program has");
       }
     }
-    const std::size_t count = batch_->costs.size() - begin;
-    const bool has_failed = count == 0 || batch_->costs.back() >= kFailedCost;
-    if (!has_failed) row->latency = sum / static_cast<double>(count);
+    if (batch_->costs.size() == begin || batch_->costs.back() >= kFailedCost) return;
+    sorted_.assign(batch_->costs.begin() + static_cast<std::ptrdiff_t>(begin), batch_->costs.end());
+    row->latency = Median(&sorted_);
   }
 
   LineForm form_;
   TuningBatch* batch_;
   TraceJsonReader traces_;
+  std::vector<double> sorted_;  ///< the costs of a record, for their median
 };
 
 }  // namespace

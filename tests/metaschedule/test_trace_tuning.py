@@ -67,5 +67,6 @@ def test_tasks_are_the_same_with_and_without_parameters() -> None:
     assert keys[0] == keys[1]
 
 
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_the_example_for_pytorch_computes_the_same(tmp_path: Path) -> None:
     assert runpy.run_path(str(EXAMPLE))["main"]("random", 8, tmp_path) < 1e-5

@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, TypeVar
 
 import numpy as np
+from typing_extensions import Self
 
 from tlp_tvm.ansor import measure_worker
 from tlp_tvm.ansor.locate import load_tvm
@@ -44,6 +45,9 @@ _GONE_S = 60
 """A killed process is gone sooner, however busy the machine is."""
 
 _BUILD, _RUN = "auto_scheduler.local_builder.build", "auto_scheduler.local_runner.run"
+
+
+Pool = TypeVar("Pool", bound="MeasuringPool")
 
 
 @dataclass(frozen=True)

@@ -130,9 +130,10 @@ class DatasetStatistics:
         repeats = np.diff(batch.cost_offsets)
         usable = np.flatnonzero((repeats > 1) & np.isfinite(batch.latencies) & (batch.latencies > 0))
         of = np.repeat(np.arange(len(repeats)), repeats)
-        squares = (batch.cost_values - batch.latencies[of]) ** 2
+        means = np.bincount(of, batch.cost_values, minlength=len(repeats)) / np.maximum(repeats, 1)
+        squares = (batch.cost_values - means[of]) ** 2
         sums = np.bincount(of, squares, minlength=len(repeats))
-        noise = np.sqrt(sums[usable] / (repeats[usable] - 1)) / batch.latencies[usable]
+        noise = np.sqrt(sums[usable] / (repeats[usable] - 1)) / means[usable]
         tasks, platforms = batch.tasks[batch.programs[usable]], batch.platforms[usable]
         for platform, histogram in enumerate(self.noise):
             histogram.add(noise[platforms == platform])

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from tlp_tvm.errors import ModelFileError, StateError, TuningError
 from tlp_tvm.features import extract_traces
 from tlp_tvm.files import write_whole
+from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.targets import flags_of
 from tlp_tvm.model.search_scores import Scorer, SearchScores, as_weights, name_of
@@ -186,7 +187,7 @@ def _key_of(context: Any) -> str:
 
 
 def _latency_of(result: Any) -> float:
-    """Mean seconds of a `ms.RunnerResult`; infinity where it failed."""
+    """Seconds of a `ms.RunnerResult`; infinity where it failed."""
     if result.error_msg is not None or not result.run_secs:
         return float("inf")
-    return float(np.mean([float(getattr(seconds, "value", seconds)) for seconds in result.run_secs]))
+    return latency_of_costs([float(getattr(seconds, "value", seconds)) for seconds in result.run_secs])

@@ -17,6 +17,7 @@ import numpy as np
 from tlp_tvm.ansor import measure_worker as children
 from tlp_tvm.ansor.measure import BUILD_TIMEOUT, RUN_TIMEOUT, MeasureSettings, MeasuringPool, ask
 from tlp_tvm.ansor.measure_worker import Outcome
+from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.metaschedule import measure_worker
 from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.measure_worker import Serialized
@@ -86,7 +87,7 @@ class TracePool(MeasuringPool):
             timing = dataclasses.replace(timing, once_above_ms=min(timing.once_above_ms, bound))
         outcome = ask(child, RUN_TIMEOUT, settings.run_timeout_s, measure_worker.run, number, timing)
         if outcome is not None and not outcome.error:
-            self.best[measure_input.key] = min(best, float(np.mean(outcome.costs)))
+            self.best[measure_input.key] = min(best, latency_of_costs(outcome.costs))
         return outcome
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import collections
 import dataclasses
 import json
-from collections.abc import Sequence
-from contextlib import ExitStack
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.ansor.tune_observer import TuneObserver
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
+from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.measure import TracePool
 from tlp_tvm.metaschedule.networks import canonical_name, network_from, tasks_of
@@ -137,6 +139,20 @@ def tune_network(settings: TraceTuneSettings, observer: TuneObserver | None = No
     return result
 
 
+@contextmanager
+def _without_nameless_handlers() -> Iterator[None]:
+    """TVM asks every handler of its logger for its name, and stops at one that has none."""
+    logger = logging.getLogger("tvm.s_tir.meta_schedule")
+    nameless = [handler for handler in logger.handlers if handler.get_name() is None]
+    for handler in nameless:
+        logger.removeHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in nameless:
+            logger.addHandler(handler)
+
+
 def _search(
     settings: TraceTuneSettings, tasks: Sequence[Any], target: Any, observer: TuneObserver
 ) -> dict[str, int]:
@@ -153,9 +169,10 @@ def _search(
     failures: collections.Counter[str] = collections.Counter()
     if known >= settings.trials:
         return {}
-    contexts, weights = extracted_tasks_to_tune_contexts(
-        list(tasks), str(settings.out), num_threads=cores_of(target), seed=settings.seed
-    )
+    with _without_nameless_handlers():
+        contexts, weights = extracted_tasks_to_tune_contexts(
+            list(tasks), str(settings.out), num_threads=cores_of(target), seed=settings.seed
+        )
     best = [_best(database, task) or float("inf") for task in tasks]
     measured = known
 
@@ -243,7 +260,7 @@ def _best(database: Any, task: Any) -> float | None:
     if not database.has_workload(module):
         return None
     top = database.get_top_k(database.commit_workload(module), 1)
-    return float(np.mean([float(seconds) for seconds in top[0].run_secs])) if top else None
+    return latency_of_costs([float(seconds) for seconds in top[0].run_secs]) if top else None
 
 
 def _bound(module: Any, parameters: dict[str, Any]) -> Any:

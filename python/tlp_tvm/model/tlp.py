@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -271,7 +271,8 @@ class TLP(nn.Module):
     def of_head(self, x: Tensor, head: int) -> Tensor:
         """One column of `forward`, in evaluation, for a fifth less work where there are three: (N,)."""
         x, real = self.inputs(x)
-        return torch.stack([member.of_head(x, real, head) for member in self.members]).mean(0)
+        members = [cast(Member, member) for member in self.members]
+        return torch.stack([member.of_head(x, real, head) for member in members]).mean(0)
 
     def inputs(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """What the members read of (N, L, E): as many rows as the longest program has, and which are real."""
