@@ -149,7 +149,7 @@ def run(name: str, again: bool) -> dict[str, Any]:
 
 def number(value: dict[str, float]) -> str:
     """Mean and deviation over seeds."""
-    return f"{value['mean']:.3f}" + (f" ± {value['deviation']:.3f}" if value["deviation"] > 0 else "")
+    return f"{value['mean']:.3f}" + (f" ± {value['deviation']:.3f}" if value["deviation"] >= 5e-4 else "")
 
 
 def rankers_table(said: dict[str, Any]) -> list[str]:

@@ -31,11 +31,16 @@ pybind11::list StepsOf(const PrimitiveSequence& sequence, const Vocabulary& voca
  * "unknown_tokens"}. */
 pybind11::dict ReportOf(const EncodingReport& report, const Vocabulary& vocabulary);
 
+/*! \throws LayoutError unless the encoder is of the framework whose programs these are. */
+void RequireFramework(const Encoder& encoder, const Vocabulary& programs);
+
 /*!
- * \return Where `count` embeddings go in `out`.
+ * \return Where `count` embeddings of programs go in `out`.
+ * \throws LayoutError unless the encoder is of the programs' framework.
  * \throws std::invalid_argument unless `out` is writable with shape (count, L, E).
  */
-float* EmbeddingOf(Embedding& out, std::size_t count, const Layout& layout);
+float* EmbeddingOf(Embedding& out, std::size_t count, const Encoder& encoder,
+                   const Vocabulary& programs);
 
 }  // namespace bindings
 }  // namespace tlp_tvm

@@ -1,6 +1,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -230,7 +231,18 @@ py::dict ReportOf(const EncodingReport& report, const Vocabulary& vocabulary) {
   return result;
 }
 
-float* EmbeddingOf(Embedding& out, std::size_t count, const Layout& layout) {
+void RequireFramework(const Encoder& encoder, const Vocabulary& programs) {
+  const std::string_view framework = encoder.vocabulary().framework;
+  if (framework == programs.framework) return;
+  throw LayoutError("layout: expected one for programs of " + std::string(programs.framework) +
+                    ", found one for " + std::string(framework) +
+                    "; choose a layout of that framework");
+}
+
+float* EmbeddingOf(Embedding& out, std::size_t count, const Encoder& encoder,
+                   const Vocabulary& programs) {
+  RequireFramework(encoder, programs);
+  const Layout& layout = encoder.layout();
   const auto is = [&](int axis, std::size_t size) {
     return out.shape(axis) == static_cast<py::ssize_t>(size);
   };

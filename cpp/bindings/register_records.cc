@@ -74,7 +74,7 @@ py::dict EncodeBlocks(const RecordBlocks& blocks, const Encoder& encoder, Embedd
                       int threads) {
   const Records records(blocks);
   const std::size_t size = encoder.layout().size();
-  float* const data = EmbeddingOf(out, records.size(), encoder.layout());
+  float* const data = EmbeddingOf(out, records.size(), encoder, ansor::kVocabulary);
   return EncodeAll(records.size(), size * sizeof(float), encoder, threads,
                    [&](std::size_t k, EncodingReport* report) {
                      encoder.Encode(records[k].program(), data + k * size, report);
@@ -87,6 +87,7 @@ py::dict EncodeBlocks(const RecordBlocks& blocks, const Encoder& encoder, Embedd
  */
 py::dict EncodeRows(const RecordBlocks& blocks, const Encoder& encoder, const Indices& chosen,
                     const Indices& begins, Embedding out, int threads) {
+  RequireFramework(encoder, ansor::kVocabulary);
   const Records records(blocks);
   const Layout& layout = encoder.layout();
   const auto count = static_cast<std::size_t>(chosen.size());

@@ -90,8 +90,8 @@ void RegisterStates(py::module_& module) {
           [](StateReader& reader, std::uintptr_t handle, const Encoder& encoder, Embedding out,
              int threads) {
             const ansor::abi::Array& states = reader.StatesOf(PointerOf(handle));
-            float* const data =
-                EmbeddingOf(out, static_cast<std::size_t>(states.size), encoder.layout());
+            float* const data = EmbeddingOf(out, static_cast<std::size_t>(states.size), encoder,
+                                            ansor::kVocabulary);
             EncodingReport report;
             {
               // Safe without the GIL: the caller holds the Array, TVM's objects under it are not

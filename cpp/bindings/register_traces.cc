@@ -48,7 +48,7 @@ std::unique_ptr<TuningBatch> ReadTraces(const py::bytes& text, const std::string
 
 py::dict EncodeBatch(const TuningBatch& batch, const Encoder& encoder, Embedding out, int threads) {
   const std::size_t size = encoder.layout().size();
-  float* const data = EmbeddingOf(out, batch.sequences.size(), encoder.layout());
+  float* const data = EmbeddingOf(out, batch.sequences.size(), encoder, TraceVocabulary());
   EncodingReport report;
   {
     // Safe without the GIL: a batch is not written to once it is read, and `out` is ours until we
@@ -216,7 +216,7 @@ void RegisterTraces(py::module_& module) {
              Embedding out, int threads) {
             const auto& traces = reader.TracesOf(PointerOf(handle));
             float* const data =
-                EmbeddingOf(out, static_cast<std::size_t>(traces.size), encoder.layout());
+                EmbeddingOf(out, static_cast<std::size_t>(traces.size), encoder, TraceVocabulary());
             EncodingReport report;
             {
               // Safe without the GIL: the caller holds the Array, its traces are not written to

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from logs import DATASETS
 from reference import steps as reference
+from tlp_tvm.ansor.records import read_records
 from tlp_tvm.errors import LayoutError
 from tlp_tvm.features import FeatureLayout
 
@@ -214,3 +216,11 @@ def test_a_file_that_is_no_layout_is_refused(data: bytes, expected: str, tmp_pat
 def test_a_missing_layout_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no\.json"):
         FeatureLayout.load(tmp_path / "no.json")
+
+
+def test_a_layout_of_the_other_framework_is_refused_natively() -> None:
+    file = next((DATASETS / "epyc" / "epyc-avx2-1c" / "test").iterdir())
+    batch = read_records(file)
+
+    with pytest.raises(LayoutError, match="expected one for programs of ansor, found one for metaschedule"):
+        batch.encode(FeatureLayout.preset("metaschedule"))

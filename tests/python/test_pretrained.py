@@ -18,11 +18,14 @@ from tlp_tvm.training.run import CARD
 SIZE_LIMIT = 6_000_000
 
 
-def test_a_model_is_shipped() -> None:
-    assert "epyc" in shipped_models()
+NAMES = ("epyc", "epyc-small")
 
 
-@pytest.mark.parametrize("name", shipped_models())
+def test_both_sizes_are_shipped() -> None:
+    assert shipped_models() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_shipped_models_are_small_and_have_cards(name: str) -> None:
     folder = SHIPPED / name
     assert sum(file.stat().st_size for file in folder.iterdir()) < SIZE_LIMIT
@@ -33,10 +36,17 @@ def test_shipped_models_are_small_and_have_cards(name: str) -> None:
         assert f"| {row['top']['1']:.3f} | {row['top']['5']:.3f} | {row['random']['1']['mean']:.3f} " in text
 
 
-def test_epyc_ranks_the_test_networks_as_its_card_says(tmp_path: Path) -> None:
-    model = load_model("epyc")
-    build_dataset([DATASETS / name for name in ("epyc", "epyc-wide")], tmp_path / "dataset")
-    measured = load_measured(tmp_path / "dataset", model.layout)
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("datasets") / "both"
+    build_dataset([DATASETS / name for name in ("epyc", "epyc-wide")], out)
+    return out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_models_rank_the_test_networks_as_their_cards_say(name: str, dataset: Path) -> None:
+    model = load_model(name)
+    measured = load_measured(dataset, model.layout)
     assert measured.digest in (DATASETS / "README.md").read_text()
     assert measured.digest == model.card["data"]["digest"]
     assert tuple(platform.name for platform in measured.platforms) == model.platforms
@@ -50,10 +60,12 @@ def test_epyc_ranks_the_test_networks_as_its_card_says(tmp_path: Path) -> None:
         assert row.random[1].mean == pytest.approx(written["random"]["1"]["mean"], abs=1e-6)
 
 
-def test_epyc_survives_its_export(tmp_path: Path) -> None:
-    model = load_model("epyc")
-    assert export_model(model, tmp_path / "epyc.pt") <= 1e-6
+@pytest.mark.parametrize("name", NAMES)
+def test_the_exported_file_scores_as_the_checkpoint(name: str, tmp_path: Path) -> None:
+    model, shipped = load_model(name), load_model(SHIPPED / name / "model.pt")
+    assert shipped.card["weights"] == model.card["weights"]
+    assert export_model(model, tmp_path / "again.pt") <= 1e-6
     files = sorted((DATASETS / "epyc" / model.platforms[0] / "test").iterdir())[:2]
     x = load_measured(files, model.layout).features()
-    exported = load_model(tmp_path / "epyc.pt")
-    np.testing.assert_allclose(exported.score_all(x), model.score_all(x), rtol=1e-6, atol=1e-6)
+    for exported in (shipped, load_model(tmp_path / "again.pt")):
+        np.testing.assert_allclose(exported.score_all(x), model.score_all(x), rtol=1e-6, atol=1e-6)
