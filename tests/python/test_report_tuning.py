@@ -56,7 +56,7 @@ def results(lines: list[dict[str, Any]]) -> dict[str, Any]:
     """What a tuning says of the records in the end."""
     tasks = []
     for i, key in enumerate(dict.fromkeys(map(key_of, lines))):
-        ran = [np.mean(line["r"][0]) for line in lines if key_of(line) == key and line["r"][1] == 0]
+        ran = [np.median(line["r"][0]) for line in lines if key_of(line) == key and line["r"][1] == 0]
         tasks.append(
             {
                 "name": f"vm_mod_fused_nn_conv2d_{i}",
