@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,3 +32,15 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
     """Replace a file by `data`, text as UTF-8."""
     with fresh_file(path) as fresh:
         fresh.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+@contextmanager
+def one_at_a_time(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Wait until no other process is in here with the same path; a killed one is not.
+
+    Args:
+        path: of a lock file, which is made and stays.
+    """
+    with Path(path).open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

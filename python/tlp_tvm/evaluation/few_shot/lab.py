@@ -21,7 +21,7 @@ from tlp_tvm.errors import ModelFileError
 from tlp_tvm.evaluation.few_shot.labels import of_platforms
 from tlp_tvm.evaluation.few_shot.pretraining import pretrain
 from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
-from tlp_tvm.files import write_whole
+from tlp_tvm.files import one_at_a_time, write_whole
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.loop import TrainSettings, train
@@ -137,6 +137,12 @@ class Lab:
         digest = hashlib.sha256(json.dumps([known, names, programs], sort_keys=True).encode()).hexdigest()[
             :32
         ]
+        self.settings.cache.mkdir(parents=True, exist_ok=True)
+        # Runs on other platforms need some of the same trainings.
+        with one_at_a_time(self.settings.cache / f"{digest}.lock"):
+            return self._read_or_made(digest, make)
+
+    def _read_or_made(self, digest: str, make: Callable[[Path], dict[str, Tensor]]) -> dict[str, Tensor]:
         file = self.settings.cache / f"{digest}.safetensors"
         if file.is_file():
             try:
