@@ -30,7 +30,7 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.measure import TracePool
 from tlp_tvm.metaschedule.measure_worker import Serialized
-from tlp_tvm.metaschedule.tasks import workload_key
+from tlp_tvm.metaschedule.workload_key import workload_key
 
 LAYOUT = FeatureLayout.preset("metaschedule")
 ANSORS = Path(__file__).parents[2] / "datasets" / "epyc-wide"

@@ -14,8 +14,8 @@ from tlp_tvm.ansor.tune_observer import TuneObserver
 from tlp_tvm.errors import NetworkError, TuningError
 from tlp_tvm.metaschedule.networks import network_from, tasks_of
 from tlp_tvm.metaschedule.targets import target_of
-from tlp_tvm.metaschedule.tasks import workload_key
 from tlp_tvm.metaschedule.tuning import TraceTuneResult, TraceTuneSettings, tune_network
+from tlp_tvm.metaschedule.workload_key import workload_key
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_to_tvm.py"
 

@@ -201,28 +201,39 @@ class MeasuringPool:
 
     # What follows is Ansor's; `metaschedule.measure` has its own.
 
+    _worker: Any = measure_worker
+    """What the children do: `build` and `run`."""
+
     def _start_child(self) -> Any:
         return start_child(self.settings, self._log)
 
     def _serialized(self, measure_input: Any) -> Any:
         return measure_input.serialize()
 
+    def _key(self, measure_input: Any) -> str:
+        """Of its task."""
+        return str(measure_input.task.workload_key)
+
+    def _inputs(self, measure_input: Any) -> tuple[Any, ...]:
+        """What a program needs to run, beside itself."""
+        return (inputs_that_matter(measure_input.task),)
+
+    # And this is every framework's.
+
     def _compile(self, child: Any, number: int, serialized: Any) -> Outcome:
         seconds = self.settings.build_timeout_s
-        outcome = ask(child, BUILD_TIMEOUT, seconds, measure_worker.build, number, serialized)
+        outcome = ask(child, BUILD_TIMEOUT, seconds, self._worker.build, number, serialized)
         assert outcome is not None
         return outcome
 
     def _time(self, child: Any, number: int, measure_input: Any) -> Outcome | None:
-        inputs = inputs_that_matter(measure_input.task)
-        settings = self.settings
-        key = str(measure_input.task.workload_key)
+        settings, key = self.settings, self._key(measure_input)
         timing, best = settings.timing, self.best.get(key, np.inf)
         if settings.hopeless and best < np.inf:
             bound = settings.hopeless * best * 1e3
             timing = dataclasses.replace(timing, once_above_ms=min(timing.once_above_ms, bound))
-        arguments = (number, inputs, timing)
-        outcome = ask(child, RUN_TIMEOUT, settings.run_timeout_s, measure_worker.run, *arguments)
+        arguments = (number, *self._inputs(measure_input), timing)
+        outcome = ask(child, RUN_TIMEOUT, settings.run_timeout_s, self._worker.run, *arguments)
         if outcome is not None and not outcome.error:
             self.best[key] = min(best, latency_of_costs(outcome.costs))
         return outcome

@@ -13,10 +13,10 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 NO_ERROR, INSTANTIATION, COMPILE, RUNTIME = 0, 1, 2, 4
 """TVM's `MeasureErrorNo`."""
@@ -32,6 +32,9 @@ _PAUSE = 0.15
 
 _KEPT_BYTES = 1 << 30
 """Of arrays that wait for the next program of the same shapes; filling new ones takes longer than timing."""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -126,14 +129,33 @@ def run(number: int, inputs: dict[str, Any], timing: Timing) -> Outcome | None:
     Returns:
         None if this child does not have the program, as it replaces the one that had.
     """
+
+    def costs_of(program: Program) -> tuple[float, ...]:
+        device = _device_of(program)
+        return timed(program.module, device, _arrays_of(program, device, inputs), timing)
+
+    return run_kept(_programs, number, costs_of)
+
+
+def run_kept(
+    programs: dict[int, T], number: int, costs_of: Callable[[T], tuple[float, ...]]
+) -> Outcome | None:
+    """Time a program that a child has kept, which forgets it.
+
+    Args:
+        programs: that it has.
+        number: of the program.
+        costs_of: times it: seconds of each repeat.
+
+    Returns:
+        None if it does not have the program.
+    """
     began = time.time()
-    program = _programs.pop(number, None)
+    program = programs.pop(number, None)
     if program is None:
         return None
     try:
-        device = _device_of(program)
-        arrays = _arrays_of(program, device, inputs)
-        costs = timed(program.module, device, arrays, timing)
+        costs = costs_of(program)
     except Exception:  # noqa: BLE001 - whatever a generated program does costs that program only
         return Outcome((), RUNTIME, last_line(), time.time() - began)
     return Outcome(costs, NO_ERROR, "", time.time() - began)

@@ -25,6 +25,7 @@ from tlp_tvm.ansor.records import TaskKey
 from tlp_tvm.dataset.source import WORKLOADS
 from tlp_tvm.errors import DatasetError, RecordError
 from tlp_tvm.metaschedule.targets import flags_of
+from tlp_tvm.metaschedule.workload_key import key_of_hash
 
 if TYPE_CHECKING:
     from tlp_tvm.features import Embedding, EncodingReport
@@ -47,7 +48,7 @@ class TraceBatch:
     tasks: list[TaskKey]
     task_ids: NDArray[np.int32]
     latencies: NDArray[np.float64]
-    """Mean seconds; infinity for a program that failed."""
+    """Median seconds; infinity for a program that failed."""
     errors: NDArray[np.int32]
     """0, or `FAILED`."""
     lengths: NDArray[np.int32]
@@ -187,7 +188,7 @@ def _workload_keys(path: Path) -> list[str]:
     keys = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         try:
-            keys.append(f"{int(json.loads(line)[0]) & (1 << 64) - 1:016x}")
+            keys.append(key_of_hash(int(json.loads(line)[0])))
         except (ValueError, TypeError, IndexError, KeyError) as error:
             raise DatasetError(
                 f"{path}:{number}: expected a workload, [hash, module], found {error}"

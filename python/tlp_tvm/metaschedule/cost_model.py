@@ -26,13 +26,14 @@ from tlp_tvm.files import write_whole
 from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.targets import flags_of
+from tlp_tvm.metaschedule.workload_key import workload_key
 from tlp_tvm.model.search_scores import Scorer, SearchScores, as_weights, name_of
 
 load_tvm()
 
 from tvm.ir.utils import derived_object  # noqa: E402 - which TVM is settled by load_tvm
 from tvm.s_tir.meta_schedule.cost_model import PyCostModel  # noqa: E402
-from tvm_ffi import register_error, structural_hash  # noqa: E402
+from tvm_ffi import register_error  # noqa: E402
 
 for _error in (ModelFileError, StateError, TuningError):  # so that they come out of TVM as they went in
     register_error(_error.__name__, _error)
@@ -183,7 +184,7 @@ def _key_of(context: Any) -> str:
     """A task's program, whatever its name: every single task of MetaSchedule is called "main"."""
     if context.mod is None:
         return str(context.task_name)
-    return f"{structural_hash(context.mod) & (1 << 64) - 1:016x}"
+    return workload_key(context.mod)
 
 
 def _latency_of(result: Any) -> float:

@@ -5,19 +5,14 @@ TVM's own builder starts new children for every batch, and each imports TVM for 
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any
 
-import numpy as np
-
 from tlp_tvm.ansor import measure_worker as children
-from tlp_tvm.ansor.measure import BUILD_TIMEOUT, RUN_TIMEOUT, MeasureSettings, MeasuringPool, ask
-from tlp_tvm.ansor.measure_worker import Outcome
-from tlp_tvm.latency import latency_of_costs
+from tlp_tvm.ansor.measure import MeasureSettings, MeasuringPool
 from tlp_tvm.metaschedule import measure_worker
 from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.measure_worker import Serialized
@@ -46,6 +41,8 @@ class Measurable:
 class TracePool(MeasuringPool):
     """The children; what is built and run are `Measurable`s, or have the same members."""
 
+    _worker = measure_worker
+
     def __init__(
         self,
         settings: MeasureSettings,
@@ -73,22 +70,11 @@ class TracePool(MeasuringPool):
         serialized: Serialized = measure_input.serialized()
         return serialized
 
-    def _compile(self, child: Any, number: int, serialized: Serialized) -> Outcome:
-        seconds = self.settings.build_timeout_s
-        outcome = ask(child, BUILD_TIMEOUT, seconds, measure_worker.build, number, serialized)
-        assert outcome is not None
-        return outcome
+    def _key(self, measure_input: Any) -> str:
+        return str(measure_input.key)
 
-    def _time(self, child: Any, number: int, measure_input: Any) -> Outcome | None:
-        settings, timing = self.settings, self.settings.timing
-        best = self.best.get(measure_input.key, np.inf)
-        if settings.hopeless and best < np.inf:
-            bound = settings.hopeless * best * 1e3
-            timing = dataclasses.replace(timing, once_above_ms=min(timing.once_above_ms, bound))
-        outcome = ask(child, RUN_TIMEOUT, settings.run_timeout_s, measure_worker.run, number, timing)
-        if outcome is not None and not outcome.error:
-            self.best[measure_input.key] = min(best, latency_of_costs(outcome.costs))
-        return outcome
+    def _inputs(self, measure_input: Any) -> tuple[Any, ...]:
+        return ()
 
 
 def arguments_of(module: Any) -> list[list[Any]]:

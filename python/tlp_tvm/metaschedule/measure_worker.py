@@ -13,10 +13,10 @@ from typing import Any
 from tlp_tvm.ansor.measure_worker import (
     COMPILE,
     NO_ERROR,
-    RUNTIME,
     Outcome,
     Timing,
     last_line,
+    run_kept,
     timed,
 )
 
@@ -92,16 +92,11 @@ def run(number: int, timing: Timing) -> Outcome | None:
     """
     from tlp_tvm.metaschedule.targets import device_of
 
-    began = time.time()
-    program = _programs.pop(number, None)
-    if program is None:
-        return None
-    try:
+    def costs_of(program: _Program) -> tuple[float, ...]:
         device = device_of(program.kind)
-        costs = timed(program.module, device, _arrays_of(program, device), timing)
-    except Exception:  # noqa: BLE001
-        return Outcome((), RUNTIME, last_line(), time.time() - began)
-    return Outcome(costs, NO_ERROR, "", time.time() - began)
+        return timed(program.module, device, _arrays_of(program, device), timing)
+
+    return run_kept(_programs, number, costs_of)
 
 
 def _arrays_of(program: _Program, device: Any) -> list[Any]:

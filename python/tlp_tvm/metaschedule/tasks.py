@@ -10,6 +10,7 @@ from typing import Any
 from tlp_tvm.collection.plan import PlannedTask
 from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.networks import canonical_name, network_from, tasks_of
+from tlp_tvm.metaschedule.workload_key import workload_key
 
 
 class TraceTask(PlannedTask):
@@ -50,14 +51,6 @@ class TraceTask(PlannedTask):
     def desc(self) -> str:
         """What TVM calls it."""
         return str(self.task.task_name)
-
-
-def workload_key(module: Any) -> str:
-    """TVM's structural hash of an IRModule, 16 hexadecimal characters."""
-    load_tvm()
-    from tvm_ffi import structural_hash
-
-    return f"{structural_hash(module) & (1 << 64) - 1:016x}"
 
 
 def plan_tasks(networks: Sequence[str], target: Any, tell: Callable[[str], None]) -> list[TraceTask]:

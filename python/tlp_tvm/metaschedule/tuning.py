@@ -22,6 +22,7 @@ from tlp_tvm.ansor.measure import MeasureSettings
 from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.ansor.tune_observer import TuneObserver
+from tlp_tvm.ansor.tune_settings import MOST_PER_ROUND
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.latency import latency_of_costs
@@ -33,7 +34,6 @@ from tlp_tvm.metaschedule.targets import cores_of, device_of, target_of
 RUN = "run.json"
 LIBRARY = "network.so"
 RECORDS = ("database_tuning_record.json", "database_workload.json")
-PER_ROUND = 16
 TVMS_MODELS = ("random", "xgb", "mlp")
 """Cost models of MetaSchedule's own, by name."""
 
@@ -202,7 +202,7 @@ def _search(
                 task_weights=weights,
                 work_dir=str(settings.out),
                 max_trials_global=settings.trials - known,
-                num_trials_per_iter=settings.measures_per_round or PER_ROUND,
+                num_trials_per_iter=settings.measures_per_round or MOST_PER_ROUND,
                 builder=builder,
                 runner=runner,
                 database=database,

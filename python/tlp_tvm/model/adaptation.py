@@ -97,21 +97,17 @@ class TaskAdapter:
             self._embeddings, self._scores, self._speeds = known[keep], self._scores[keep], self._speeds[keep]
             self._fit = None
 
-    def speeds(
-        self, embeddings: NDArray[np.float32], scores: NDArray[np.float32], optimism: float = 0.0
-    ) -> NDArray[np.float32]:
-        """Expected speed of programs, and some of what is not known of it.
+    def speeds(self, embeddings: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Expected speed of programs.
 
         Args:
             embeddings: (N, L, E).
             scores: (N,) of the model.
-            optimism: standard deviations that the unknown counts.
 
         Returns:
             (N,) how much faster than the fastest measured program, in `UNIT`s of its speed: 0 is as fast.
         """
-        rows = embeddings.reshape(len(embeddings), -1)
-        return self._current().expected(rows, scores, optimism)
+        return self._current().expected(embeddings.reshape(len(embeddings), -1), scores)
 
     def covariance(self, embeddings: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float64]:
         """What is left to learn of programs, after the measurements.

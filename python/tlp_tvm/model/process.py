@@ -95,26 +95,19 @@ class Process:
             speed_centre=float(speeds.mean()),
         )
 
-    def expected(
-        self, rows: NDArray[np.float32], scores: NDArray[np.float32], optimism: float = 0.0
-    ) -> NDArray[np.float32]:
-        """Expected speed of programs, and some of what is not known of it.
+    def expected(self, rows: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Expected speed of programs.
 
         Args:
             rows: (N, D) embeddings.
             scores: (N,) of the model.
-            optimism: standard deviations that are added.
 
         Returns:
             (N,) in the unit of the speeds.
         """
         better = scores - self.score_centre
         known = self._known(self._seen(rows), better)
-        speeds = self.speed_centre + SLOPE * better + known @ self.weights
-        if optimism:
-            left = 1.0 + SLOPE_VARIANCE * better**2 - ((known @ self.precision) * known).sum(1)
-            speeds = speeds + optimism * np.sqrt(self.variance * np.maximum(left, 0.0))
-        return np.asarray(speeds, np.float32)
+        return np.asarray(self.speed_centre + SLOPE * better + known @ self.weights, np.float32)
 
     def covariance(self, rows: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float64]:
         """What is left to learn of programs, after the measurements.

@@ -18,8 +18,6 @@ from tlp_tvm.model.scoring import MEAN
 if TYPE_CHECKING:
     from tlp_tvm.layout import FeatureLayout
 
-OPTIMISM = float(os.environ.get("TLP_OPTIMISM", "0"))
-
 MAX_SCORE = 80.0
 """Scores are bounded by this before `exp`, which float32 can hold up to 88."""
 
@@ -129,9 +127,7 @@ class SearchScores:
         """
         own = self._own_scores(embeddings, target)
         adapter = self.adapter(key)
-        if adapter is None or not adapter.ready:
-            return own
-        return adapter.speeds(embeddings, own, OPTIMISM)
+        return own if adapter is None or not adapter.ready else adapter.speeds(embeddings, own)
 
     def adapter(self, key: str) -> TaskAdapter | None:
         """What was learned of a task; None if nothing was.
