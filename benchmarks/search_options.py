@@ -44,7 +44,7 @@ from tlp_tvm.model.scoring import platform_or_mean
 OPTIONS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "--frozen": {"online": False},
-    "--choose diverse": {"choose": "diverse"},
+    "--choose top": {"choose": "top"},
     "--scheduler headroom": {"scheduler": "headroom"},
     "--patience 32": {"patience": 32},
     "--hopeless 3": {"measure": MeasureSettings(threads=0, hopeless=3.0)},

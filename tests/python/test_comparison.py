@@ -20,7 +20,7 @@ from tlp_tvm.comparison.settings import contender
 from tlp_tvm.errors import ComparisonError
 
 TRIALS = 8
-MODELS = ("tlp-online", "tlp-diverse", "xgb", "random")
+MODELS = ("tlp-online", "tlp-top", "xgb", "random")
 
 
 def settings(out: Path, **changes: Any) -> CompareSettings:
@@ -149,7 +149,7 @@ def test_a_model_that_never_gets_there_is_counted_as_such() -> None:
 
 @pytest.mark.parametrize("text", ["tpl", "xgb:0", "xgb:x", "xgb:1:2:3", ""])
 def test_a_model_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ComparisonError, match="expected one of tlp, tlp-online, tlp-diverse, xgb, random"):
+    with pytest.raises(ComparisonError, match="expected one of tlp, tlp-online, tlp-top, xgb, random"):
         contender(text)
 
 

@@ -146,7 +146,7 @@ def test_a_tuning_that_chooses_itself_measures_every_task_and_nothing_twice(tmp_
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"choose": "worst"}, '--choose: expected one of top, diverse, found "worst"'),
+        ({"choose": "worst"}, '--choose: expected one of diverse, top, found "worst"'),
         ({"scheduler": "x"}, '--scheduler: expected one of gradient, headroom, found "x"'),
         (
             {"scheduler": "headroom", "online": False},

@@ -18,15 +18,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
-from typing_extensions import Self
 
 from tlp_tvm.ansor import measure_worker
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.measure_worker import Outcome, Timing
 from tlp_tvm.latency import latency_of_costs
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 BUILD_TIMEOUT, RUN_TIMEOUT = 6, 7
 REASONS = {
@@ -45,9 +47,6 @@ _GONE_S = 60
 """A killed process is gone sooner, however busy the machine is."""
 
 _BUILD, _RUN = "auto_scheduler.local_builder.build", "auto_scheduler.local_runner.run"
-
-
-Pool = TypeVar("Pool", bound="MeasuringPool")
 
 
 @dataclass(frozen=True)

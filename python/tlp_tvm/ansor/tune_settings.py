@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_MODEL = "epyc"
-CHOICES = ("top", "diverse")
+CHOICES = ("diverse", "top")
 SCHEDULERS = ("gradient", "headroom")
 
 MOST_PER_ROUND = 16
@@ -56,8 +56,8 @@ class TuneSettings:
             and bred from; they are no trials of this run.
         similar: whether programs that `warm_start` holds of the same operators at other shapes are made to
             fit, and measured first, where it holds none of a task.
-        choose: which of the programs found are measured, one of `CHOICES`: "top", as TVM picks, or "diverse",
-            what they may teach counting too.
+        choose: which of the programs found are measured, one of `CHOICES`: "diverse", what they may teach
+            counting too, or "top", as TVM picks.
         scheduler: which task is next, one of `SCHEDULERS`: TVM's "gradient" of past gains, or "headroom", the
             largest gain that the model expects.
         patience: programs of a task without a gain after which it is left; 0 for never.

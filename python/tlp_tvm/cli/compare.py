@@ -28,7 +28,7 @@ def compare(
     models: Annotated[
         str,
         typer.Option(
-            help="Cost models: tlp, tlp-online, tlp-diverse, xgb, random; with the programs of a round if "
+            help="Cost models: tlp, tlp-online, tlp-top, xgb, random; with the programs of a round if "
             "you like, and those that breed: tlp-online:16:512,xgb:64."
         ),
     ] = "tlp,tlp-online,xgb,random",

@@ -111,8 +111,9 @@ def tune(
         ),
     ] = False,
     choose: Annotated[
-        str, typer.Option(help="Which programs are measured: top, as TVM picks, or diverse.")
-    ] = "top",
+        str,
+        typer.Option(help="What is measured: diverse, by what it may teach too, or top, as TVM picks."),
+    ] = "diverse",
     scheduler: Annotated[
         str,
         typer.Option(help="Which task is next: gradient, as TVM decides, or headroom, by what is expected."),
@@ -146,7 +147,7 @@ def tune(
             "--shape": shape,
             "--warm-start": warm_start,
             "--similar": similar,
-            "--choose": choose != "top",
+            "--choose": choose != "diverse",
             "--scheduler": scheduler != "gradient",
             "--patience": patience,
             "--hopeless": hopeless,

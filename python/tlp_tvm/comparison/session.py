@@ -43,7 +43,7 @@ class Session:
             task: `auto_scheduler.SearchTask`.
             seed: of the search, any non-negative integer.
             settings: of the comparison.
-            scorer: the loaded model of "tlp" and "tlp-online".
+            scorer: the loaded model of those of "tlp".
         """
         self.contender = contender
         self.latencies: list[float] = []
@@ -103,7 +103,7 @@ def _searcher(
     seed += 1  # TVM replaces a seed of 0 by a random one
     builder = auto_scheduler.LocalBuilder(n_parallel=BATCH // 2)  # TVM measures twice as many at a time
     runner = auto_scheduler.LocalRunner()
-    if contender.model == "tlp-diverse":
+    if contender.model == "tlp-online":
         model = _TimedTLP(scorer, platform_or_mean(scorer, str(task.target)), online=True)
         model.spent = spent
         options = auto_scheduler.TuningOptions(builder=builder, runner=runner, verbose=0)
@@ -131,7 +131,7 @@ def _model_of(contender: Contender, seed: int, scorer: Any, target: str) -> Any:
         # As TVM's own task scheduler does: random programs in the first round, the model from then on.
         return auto_scheduler.XGBModel(num_warmup_sample=contender.per_round, seed=seed, verbose_eval=0)
     platform = platform_or_mean(scorer, target)
-    return TLPCostModel(scorer, platform, online=contender.model == "tlp-online")
+    return TLPCostModel(scorer, platform, online=contender.model == "tlp-top")
 
 
 class _TimedTLP(TLPCostModel):

@@ -21,13 +21,13 @@ TUNES_OWN = (MOST_PER_ROUND, POPULATION)
 MODELS = {
     "tlp": TUNES_OWN,
     "tlp-online": TUNES_OWN,
-    "tlp-diverse": TUNES_OWN,
+    "tlp-top": TUNES_OWN,
     "xgb": TVMS_OWN,
     "random": TVMS_OWN,
 }
-"""Cost models by name: the trained one alone; the same adapting to the search; that, and choosing what may
-teach it something (`tlp-tvm tune --choose diverse`); TVM's XGBModel; and none. Each with the round and the
-population that its users have."""
+"""Cost models by name: the trained one alone; what `tlp-tvm tune` does, adapting to the search and choosing
+what may teach it something; that without the choosing (`--choose top`); TVM's XGBModel; and none. Each with
+the round and the population that its users have."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class CompareSettings:
         out: folder of the comparison; one that exists is gone on with.
         contenders: which models.
         target: TVM target; empty for this machine's CPU.
-        model: what "tlp" and "tlp-online" load.
+        model: what those of "tlp" load.
         tasks: of each network, those with the most operations first; 0 for all.
         trials: programs of each task that each model measures.
         seeds: searches of each task and model.
