@@ -15,8 +15,8 @@ from tlp_tvm.ansor.measure_worker import Timing
 from tlp_tvm.comparison import CompareObserver, CompareSettings, Comparison, compare, read_comparison
 from tlp_tvm.comparison.comparing import _largest
 from tlp_tvm.comparison.plot import draw_comparison
-from tlp_tvm.comparison.session import PARTS
 from tlp_tvm.comparison.settings import contender
+from tlp_tvm.comparison.stopwatch import PARTS
 from tlp_tvm.errors import ComparisonError
 
 TRIALS = 8
@@ -113,9 +113,7 @@ def comparison(**latencies: list[float | None]) -> Comparison:
 
 def test_the_heaviest_tasks_of_each_network_are_chosen() -> None:
     def task(name: str, flop: float, **weights: int) -> Any:
-        return SimpleNamespace(
-            id=name, weights=weights, task=SimpleNamespace(compute_dag=SimpleNamespace(flop_ct=flop))
-        )
+        return SimpleNamespace(id=name, weights=weights, flop=flop)
 
     tasks = [
         task("a", 1, x=2),

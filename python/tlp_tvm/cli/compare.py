@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, measuring_progress, print_json
+from tlp_tvm.cli.common import (
+    FrameworkOption,
+    JsonOption,
+    console,
+    framework_of,
+    measuring_progress,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -28,8 +35,8 @@ def compare(
     models: Annotated[
         str,
         typer.Option(
-            help="Cost models: tlp, tlp-online, tlp-top, xgb, random; with the programs of a round if "
-            "you like, and those that breed: tlp-online:16:512,xgb:64."
+            help="Cost models: tlp, tlp-online, tlp-top (ansor), xgb, mlp (metaschedule), random; with the "
+            "programs of a round if you like, and those that breed: tlp-online:16:512,xgb:64."
         ),
     ] = "tlp,tlp-online,xgb,random",
     trials: Annotated[int, typer.Option(min=1, help="Programs of each task that each model measures.")] = 200,
@@ -38,7 +45,7 @@ def compare(
         int, typer.Option(min=0, help="How many tasks of each network, the heaviest first; 0 for all.")
     ] = 0,
     target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
-    model: Annotated[str, typer.Option(help="What tlp and tlp-online load.")] = "epyc",
+    model: Annotated[str, typer.Option(help="What those of tlp load; epyc for ansor if left out.")] = "",
     measures_per_round: Annotated[
         int,
         typer.Option(
@@ -48,6 +55,7 @@ def compare(
         ),
     ] = 0,
     population: Annotated[int, typer.Option(min=0, help="Programs that breed in a round; 0 as above.")] = 0,
+    framework: FrameworkOption = "ansor",
     as_json: JsonOption = False,
 ) -> None:
     """Search the same tasks under several cost models in turns, and hold them against TVM's XGBModel.
@@ -61,17 +69,20 @@ def compare(
     from tlp_tvm.comparison import CompareSettings
     from tlp_tvm.comparison import compare as compare_models
     from tlp_tvm.comparison.plot import draw_comparison
-    from tlp_tvm.comparison.settings import contender
+    from tlp_tvm.comparison.settings import DEFAULT_MODELS, contender
 
+    framework = framework_of(framework)
+    chosen = [contender(text, measures_per_round, population, framework) for text in models.split(",")]
     settings = CompareSettings(
         networks=tuple(networks),
         out=out,
-        contenders=tuple(contender(text, measures_per_round, population) for text in models.split(",")),
+        contenders=tuple(chosen),
         target=target,
-        model=model,
+        model=model or DEFAULT_MODELS[framework],
         tasks=tasks,
         trials=trials,
         seeds=seeds,
+        framework=framework,
     )
     with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
         comparison = compare_models(settings, _observer(progress))

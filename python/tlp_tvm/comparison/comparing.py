@@ -14,12 +14,11 @@ import numpy as np
 
 import tlp_tvm
 from tlp_tvm.ansor.cpu import this_cpu
-from tlp_tvm.ansor.locate import tvm_info
-from tlp_tvm.ansor.measure import MeasuringPool
 from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
-from tlp_tvm.ansor.tune_inputs import cores_of, target_of
-from tlp_tvm.collection.plan import PlannedTask, plan_tasks
+from tlp_tvm.collection.framework import Framework, framework_named
+from tlp_tvm.collection.plan import PlannedTask
+from tlp_tvm.comparison.framework import contenders_of
 from tlp_tvm.comparison.session import Session
 from tlp_tvm.comparison.settings import CompareObserver, CompareSettings
 from tlp_tvm.comparison.summary import FORMAT, FORMAT_VERSION, RESULTS, Comparison, read_comparison
@@ -45,14 +44,13 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
         TuningError: no such target.
         ModelFileError: the model cannot be read.
     """
-    from tlp_tvm.model.checkpoint import load_model
-
     observer = observer or CompareObserver()
-    target = target_of(settings.target)
-    scorer = load_model(settings.model)
-    tasks = _largest(plan_tasks(settings.networks, target, observer.step), settings.tasks)
+    framework = framework_named(settings.framework)
+    target = framework.target(settings.target, here=True)
+    scorer = _scorer(settings)
+    tasks = _largest(framework.plan(settings.networks, target, observer.step, None), settings.tasks)
     settings.out.mkdir(parents=True, exist_ok=True)
-    content = _content(settings, target, getattr(scorer, "name", settings.model))
+    content = _content(settings, framework, target, getattr(scorer, "name", settings.model))
     groups = [(task, seed) for task in tasks for seed in range(settings.seeds)]
     done = {(entry["task"], entry["seed"]) for entry in content["groups"]}
     trials = settings.trials * len(settings.contenders)
@@ -60,20 +58,34 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
     for task, seed in groups:
         if (task.id, seed) in done:
             continue
-        sessions = _search(task, seed, settings, scorer, observer, cores_of(target))
+        sessions = _search(task, seed, settings, scorer, observer, framework.cores(target))
         content["groups"].append(
             {
                 "task": task.id,
-                "desc": str(task.task.desc),
+                "desc": task.desc,
                 "workload_key": task.workload_key,
                 "networks": task.weights,
-                "flop": float(task.task.compute_dag.flop_ct),
+                "flop": task.flop,
                 "seed": seed,
                 "sessions": {session.contender.name: _entry(session) for session in sessions},
             }
         )
         write_whole(settings.out / RESULTS, json.dumps(content) + "\n")
     return read_comparison(settings.out)
+
+
+def _scorer(settings: CompareSettings) -> Any:
+    """The model of those of "tlp"; None if none of them takes part."""
+    from tlp_tvm.model.checkpoint import load_model
+
+    if not any(each.model.startswith("tlp") for each in settings.contenders):
+        return None
+    if not settings.model:
+        raise ComparisonError(
+            f"--model: expected one for {settings.framework}, found none, and none is shipped; train one "
+            "with `tlp-tvm train`, or leave tlp out of --models"
+        )
+    return load_model(settings.model)
 
 
 def _search(
@@ -84,12 +96,11 @@ def _search(
     observer: CompareObserver,
     cores: int,
 ) -> list[Session]:
-    group = f"{str(task.task.desc).removeprefix('vm_mod_fused_')[:40]}, seed {seed}"
-    sessions = [Session(each, task.task, seed, settings, scorer) for each in settings.contenders]
-    turn: Session = sessions[0]
+    group = f"{task.desc.removeprefix('vm_mod_fused_')[:40]}, seed {seed}"
+    turn: Session
 
-    def on_result(_input: Any, result: Any, _reason: str) -> None:
-        turn.note(result)
+    def note(latency: float) -> None:
+        turn.note(latency)
         observer.measured(group, turn.contender.name, turn.best)
 
     stop = StopOnInterrupt()
@@ -99,11 +110,13 @@ def _search(
             output = stack.enter_context((settings.out / "tvm.log").open("ab"))
             stack.enter_context(native_messages_to(output))
             stack.enter_context(stop)
-            pool = stack.enter_context(MeasuringPool(how, output, on_result, stop.check))
+            measuring = contenders_of(settings.framework).measuring(how, output, note, stop.check)
+            pool = stack.enter_context(measuring)
+            sessions = [Session(each, task, seed, settings, scorer, pool) for each in settings.contenders]
             # Whose turn comes first rotates too, and a model with short rounds has more of them in a row.
             while waiting := [session for session in sessions if not session.done]:
                 turn = min(waiting, key=lambda session: len(session.latencies))
-                turn.advance(pool)
+                turn.advance()
     except Exception as error:
         if stop.requested:
             raise Stopped(
@@ -117,7 +130,7 @@ def _largest(tasks: Sequence[PlannedTask], count: int) -> list[PlannedTask]:
     """The tasks with the most operations of each network; in all, so many times the networks at most."""
 
     def operations(task: PlannedTask, network: str) -> float:
-        return float(task.task.compute_dag.flop_ct) * task.weights[network]
+        return task.flop * task.weights[network]
 
     chosen: dict[str, PlannedTask] = {}
     for network in dict.fromkeys(network for task in tasks for network in task.weights):
@@ -135,9 +148,10 @@ def _entry(session: Session) -> dict[str, Any]:
     }
 
 
-def _content(settings: CompareSettings, target: Any, model: str) -> dict[str, Any]:
+def _content(settings: CompareSettings, framework: Framework, target: Any, model: str) -> dict[str, Any]:
     """What the folder holds, or the same without any group."""
     description = {
+        "framework": framework.name,
         "contenders": [each.name for each in settings.contenders],
         "target": str(target),
         "model": model,
@@ -147,9 +161,9 @@ def _content(settings: CompareSettings, target: Any, model: str) -> dict[str, An
     if path.exists():
         before = read_comparison(settings.out).content
         for entry, value in description.items():
-            if before[entry] != value:
+            if before.get(entry, "ansor") != value:  # those of before there were others do not say it
                 raise ComparisonError(
-                    f"{path}: expected a comparison with {entry} {value}, found {before[entry]}; "
+                    f"{path}: expected a comparison with {entry} {value}, found {before.get(entry)}; "
                     "choose another --out"
                 )
         return before
@@ -160,7 +174,7 @@ def _content(settings: CompareSettings, target: Any, model: str) -> dict[str, An
         "cpu": this_cpu().model,
         "versions": {
             "tlp_tvm": tlp_tvm.__version__,
-            "tvm": tvm_info().version,
+            "tvm": framework.tvm_version(),
             "python": machine.python_version(),
         },
         "groups": [],

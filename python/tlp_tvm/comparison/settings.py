@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tlp_tvm.ansor.measure import MeasureSettings
 from tlp_tvm.ansor.measure_worker import Timing
-from tlp_tvm.ansor.tune_settings import MOST_PER_ROUND, POPULATION
+from tlp_tvm.ansor.tune_settings import DEFAULT_MODEL, MOST_PER_ROUND, POPULATION
 from tlp_tvm.errors import ComparisonError
 
 BASELINE = "xgb"
@@ -18,16 +18,35 @@ TVMS_OWN = (64, 2048)
 TUNES_OWN = (MOST_PER_ROUND, POPULATION)
 """What `tlp-tvm tune` takes by default."""
 
-MODELS = {
-    "tlp": TUNES_OWN,
-    "tlp-online": TUNES_OWN,
-    "tlp-top": TUNES_OWN,
-    "xgb": TVMS_OWN,
-    "random": TVMS_OWN,
+METASCHEDULES_OWN = (64, 512)
+"""What `ms.tune_tasks` takes by default."""
+
+IN_METASCHEDULE = (MOST_PER_ROUND, METASCHEDULES_OWN[1])
+"""What `tlp-tvm tune --framework metaschedule` takes by default."""
+
+MODELS: dict[str, dict[str, tuple[int, int]]] = {
+    "ansor": {
+        "tlp": TUNES_OWN,
+        "tlp-online": TUNES_OWN,
+        "tlp-top": TUNES_OWN,
+        "xgb": TVMS_OWN,
+        "random": TVMS_OWN,
+    },
+    "metaschedule": {
+        "tlp": IN_METASCHEDULE,
+        "tlp-online": IN_METASCHEDULE,
+        "xgb": METASCHEDULES_OWN,
+        "mlp": METASCHEDULES_OWN,
+        "random": METASCHEDULES_OWN,
+    },
 }
-"""Cost models by name: the trained one alone; what `tlp-tvm tune` does, adapting to the search and choosing
-what may teach it something; that without the choosing (`--choose top`); TVM's XGBModel; and none. Each with
-the round and the population that its users have."""
+"""Framework -> cost models by name: the trained one alone; what `tlp-tvm tune` does, adapting to the search
+(and, in Ansor, choosing what may teach it something); that without the choosing (`--choose top`); TVM's own;
+and none. Each with the round and the population that its users have."""
+
+
+DEFAULT_MODELS = {"ansor": DEFAULT_MODEL, "metaschedule": ""}
+"""Framework -> the shipped model; empty where none is."""
 
 
 @dataclass(frozen=True)
@@ -50,25 +69,27 @@ class Contender:
         return f"{self.model}:{self.per_round}:{self.population}"
 
 
-def contender(text: str, per_round: int = 0, population: int = 0) -> Contender:
+def contender(text: str, per_round: int = 0, population: int = 0, framework: str = "ansor") -> Contender:
     """Read "xgb", "xgb:64" or "xgb:64:2048".
 
     Args:
         text: a model, the programs that it measures in a round, and those that breed.
         per_round: where the text does not say; 0 for what the model's users have.
         population: the same.
+        framework: whose models.
 
     Raises:
         ComparisonError: no such model, or no numbers.
     """
+    models = MODELS[framework]
     model, *numbers = text.strip().split(":")
-    if model not in MODELS or len(numbers) > 2 or not all(n.isdigit() and int(n) for n in numbers):
+    if model not in models or len(numbers) > 2 or not all(n.isdigit() and int(n) for n in numbers):
         raise ComparisonError(
-            f'--models "{text}": expected one of {", ".join(MODELS)}, with the programs of a round behind a '
+            f'--models "{text}": expected one of {", ".join(models)}, with the programs of a round behind a '
             "colon if you like, and the programs that breed behind another: xgb:64:2048"
         )
     given = [int(number) for number in numbers] + [0, 0]
-    usual = MODELS[model]
+    usual = models[model]
     return Contender(model, given[0] or per_round or usual[0], given[1] or population or usual[1])
 
 
@@ -85,6 +106,7 @@ class CompareSettings:
         tasks: of each network, those with the most operations first; 0 for all.
         trials: programs of each task that each model measures.
         seeds: searches of each task and model.
+        framework: whose tasks and searches.
         measure: how to compile and time; `threads` 0 takes the cores that the target names.
     """
 
@@ -92,10 +114,11 @@ class CompareSettings:
     out: Path
     contenders: tuple[Contender, ...]
     target: str = ""
-    model: str = "epyc"
+    model: str = DEFAULT_MODEL
     tasks: int = 0
     trials: int = 200
     seeds: int = 1
+    framework: str = "ansor"
     measure: MeasureSettings = field(
         default_factory=lambda: MeasureSettings(threads=0, timing=Timing(min_repeat_ms=12))
     )

@@ -30,7 +30,7 @@ class Run:
         seed: of the search.
         best: (n,) lowest latency after each program, seconds; infinity before the first that ran.
         clock: (n,) seconds of the search's own time at each of them.
-        spent: seconds by part (`session.PARTS`).
+        spent: seconds by part (`stopwatch.PARTS`).
     """
 
     contender: str
