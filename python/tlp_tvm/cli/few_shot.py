@@ -42,6 +42,7 @@ def evaluate_few_shot(dataset: Sequence[Path], options: FewShotOptions) -> None:
     """Train, judge and print; what is in the cache is not trained again."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+    from tlp_tvm.dataset.frameworks import framework_of_dataset
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.evaluation.few_shot.choosing import Choose
     from tlp_tvm.evaluation.few_shot.labels import label_counts
@@ -69,9 +70,8 @@ def evaluate_few_shot(dataset: Sequence[Path], options: FewShotOptions) -> None:
         device=options.device,
     )
     source = dataset[0] if len(dataset) == 1 else list(dataset)
-    corpus = Corpus(
-        source, FeatureLayout.preset("ansor"), platforms=options.platforms or None, split=options.split
-    )
+    layout = FeatureLayout.preset(framework_of_dataset(source))
+    corpus = Corpus(source, layout, platforms=options.platforms or None, split=options.split)
     columns = (TextColumn("few labels"), BarColumn(bar_width=20), MofNCompleteColumn())
     with Progress(*columns, TextColumn("{task.description}"), console=progress_console) as progress:
         bar = progress.add_task("", total=None)
