@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-import tlp_tvm.metaschedule
+from tlp_tvm.metaschedule import load_tuned
 from tlp_tvm.metaschedule.tuning import TraceTuneSettings, tune_network
 
 
@@ -37,14 +37,12 @@ def main(model: str = "random", trials: int = 32, out: Path = Path("runs/torch_t
     torch.export.save(torch.export.export(network, (x,)), out / "network.pt2")
 
     result = tune_network(TraceTuneSettings(str(out / "network.pt2"), out / "run", model, trials=trials))
+    ended = result.end_to_end
     sys.stdout.write(
-        f"{result.untuned_latency * 1e6:.0f} us untuned, {result.tuned_latency * 1e6:.0f} us tuned\n"
+        f"{ended.untuned_latency * 1e6:.0f} us untuned, {ended.tuned_latency * 1e6:.0f} us tuned\n"
     )
 
-    tvm = tlp_tvm.metaschedule.load_tvm()
-    machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(result.library), tvm.cpu())
-    output = machine["main"](tvm.runtime.tensor(x.numpy()))
-    computed = (output if hasattr(output, "numpy") else output[0]).numpy()
+    (computed,) = load_tuned(out / "run")(x=x.numpy())
     return float(np.abs(computed - network(x).detach().numpy()).max())
 
 

@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from collected import QUICK, TARGET
 from tlp_tvm.ansor.tune_observer import TuneObserver
+from tlp_tvm.ansor.tune_settings import TuneResult
 from tlp_tvm.errors import NetworkError, TuningError
 from tlp_tvm.metaschedule.networks import network_from, tasks_of
 from tlp_tvm.metaschedule.targets import target_of
-from tlp_tvm.metaschedule.tuning import TraceTuneResult, TraceTuneSettings, tune_network
+from tlp_tvm.metaschedule.tuning import TraceTuneSettings, tune_network
 from tlp_tvm.metaschedule.workload_key import workload_key
+from tlp_tvm.report import report_page
+from tlp_tvm.tuned.network import line_that_runs, read_description
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_to_tvm.py"
 
 
-def tuned(out: Path, trials: int, **changes: Any) -> TraceTuneResult:
+def tuned(out: Path, trials: int, **changes: Any) -> TuneResult:
     given: dict[str, Any] = {
         "network": "mlp", "out": out, "model": "random", "target": TARGET, "measures_per_round": 4,
-        "measure": QUICK, **changes,
+        "measure": QUICK, "turns": 2, **changes,
     }  # fmt: skip
     return tune_network(TraceTuneSettings(trials=trials, **given), TuneObserver())
 
@@ -36,12 +42,42 @@ def test_a_tuning_is_gone_on_with_and_changes_no_output(tmp_path: Path) -> None:
     assert 8 <= first.trials < second.trials
     assert (tmp_path / "database_tuning_record.json").read_text().splitlines()[: len(lines)] == lines
     assert len(second.tasks) == 4
-    assert any(task["best"] for task in second.tasks)
-    assert second.difference < 1e-4
-    assert Path(second.library).exists()
-    assert json.loads((tmp_path / "tuned.json").read_text())["trials"] == second.trials
-    with pytest.raises(TuningError, match="expected network mlp, as before, found dqn; choose another --out"):
+    assert any(np.isfinite(task.best) for task in second.tasks)
+    assert sum(task.trials for task in second.tasks) == second.trials
+    assert second.reused == first.trials
+    assert second.end_to_end is not None
+    assert second.end_to_end.difference < 1e-4
+    assert json.loads((tmp_path / "run.json").read_text())["trials"] == second.trials
+    assert second.curve is not None
+    assert second.curve.exists()
+    with pytest.raises(TuningError, match='expected a run of network "dqn", found one of "mlp"; choose ano'):
         tuned(tmp_path, 16, network="dqn")
+
+    a_run_says_all_that_its_page_shows(tmp_path, second)
+    a_fresh_process_runs_the_library(tmp_path)
+
+
+def a_run_says_all_that_its_page_shows(folder: Path, result: TuneResult) -> None:
+    page = report_page(folder)
+
+    assert page.count("<svg") >= 3
+    for task in result.tasks:
+        assert task.workload_key in page
+    assert f"database_tuning_record.json, {result.trials} programs" in page
+    with (folder / "database_tuning_record.json").open("a") as log:
+        log.write("[0, [")
+    assert "The last line of the log is not whole" in report_page(folder)
+
+
+def a_fresh_process_runs_the_library(folder: Path) -> None:
+    line = line_that_runs(folder)
+    inputs = json.loads((folder / "tuned.json").read_text())["inputs"]
+    (name,) = inputs
+    code = f"import numpy as np; array = np.ones({inputs[name]['shape']}, 'f4'); {line}; print(len(outputs))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "1"
+    with pytest.raises(TuningError, match="expected a network tuned with ansor, found one of metaschedule"):
+        read_description(folder, "ansor")
 
 
 def test_a_model_must_be_named_and_a_target_known(tmp_path: Path) -> None:

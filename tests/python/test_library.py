@@ -14,12 +14,12 @@ import torch
 from exported import SHAPE, conv_net, export_onnx, image
 from scorers import LinearScorer
 from tlp_tvm.ansor import load_tuned
-from tlp_tvm.ansor.library import line_that_runs
 from tlp_tvm.ansor.measure import MeasureSettings
 from tlp_tvm.ansor.measure_worker import Timing
 from tlp_tvm.ansor.tune_settings import TuneResult, TuneSettings
 from tlp_tvm.ansor.tuning import tune_network
 from tlp_tvm.errors import TuningError
+from tlp_tvm.tuned.network import line_that_runs
 
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 

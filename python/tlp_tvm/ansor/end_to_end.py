@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -16,46 +12,7 @@ from numpy.typing import NDArray
 from tlp_tvm.ansor.layout_rewrite import best_records
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.errors import TuningError
-
-_SMALL = 1e-3
-"""Outputs are compared as if their largest value were at least this: below, the rounding of a tanh shows."""
-
-ROUNDING = 1e-4
-"""Relative difference of outputs that another order of additions explains."""
-
-_RUNS_MS = 100
-"""A timing repeats the network until this much time has passed."""
-
-
-@dataclass(frozen=True)
-class EndToEnd:
-    """Latency of a network in seconds, untuned and tuned, timed in turns so that noise hits both alike.
-
-    Attributes:
-        untuned: seconds of each timing of the network as TVM builds it without records.
-        tuned: seconds of each timing of the network built from the records.
-        difference: largest difference of an output value, relative to the largest value of that output, or
-            to 0.001 where that is larger.
-    """
-
-    untuned: tuple[float, ...]
-    tuned: tuple[float, ...]
-    difference: float
-
-    @property
-    def untuned_latency(self) -> float:
-        """Median, seconds."""
-        return float(np.median(self.untuned))
-
-    @property
-    def tuned_latency(self) -> float:
-        """Median, seconds."""
-        return float(np.median(self.tuned))
-
-    @property
-    def speedup(self) -> float:
-        """How many times faster the tuned network is."""
-        return self.untuned_latency / self.tuned_latency
+from tlp_tvm.tuned.timing import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
 
 
 def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
@@ -150,31 +107,9 @@ def compare(
         turns: timings of each.
         threads: to run with.
     """
-    # TVM makes a thread pool for each thread that runs a parallel loop, and asks then for the number.
-    with _environment("TVM_NUM_THREADS", str(threads)), ThreadPoolExecutor(1) as fresh_thread:
-        return fresh_thread.submit(_compare, untuned, tuned, inputs, target, turns).result()
-
-
-def _compare(untuned: Any, tuned: Any, inputs: dict[str, NDArray[Any]], target: Any, turns: int) -> EndToEnd:
-    times: tuple[list[float], list[float]] = ([], [])
-    runs = [_runner(library, inputs, target) for library in (untuned, tuned)]
-    outputs = [outputs_of() for _, outputs_of in runs]  # also warms both up
-    for _ in range(turns):
-        for (time_it, _), seconds in zip(runs, times, strict=True):
-            seconds.append(time_it())
-    return EndToEnd(tuple(times[0]), tuple(times[1]), _difference(*outputs))
-
-
-@contextmanager
-def _environment(variable: str, value: str) -> Iterator[None]:
-    before = os.environ.get(variable)
-    os.environ[variable] = value
-    try:
-        yield
-    finally:
-        del os.environ[variable]
-        if before is not None:
-            os.environ[variable] = before
+    return time_in_turns(
+        [functools.partial(_runner, each, inputs, target) for each in (untuned, tuned)], turns, threads
+    )
 
 
 def random_inputs(module: Any, parameters: dict[str, Any]) -> dict[str, NDArray[Any]]:
@@ -189,16 +124,13 @@ def random_inputs(module: Any, parameters: dict[str, Any]) -> dict[str, NDArray[
     for variable in module["main"].params:
         if variable.name_hint in parameters:
             continue
-        shape = [int(extent) for extent in variable.type_annotation.shape]
-        kind = np.dtype(variable.type_annotation.dtype)
-        values = generator.standard_normal(shape) if kind.kind == "f" else np.zeros(shape)
-        inputs[variable.name_hint] = values.astype(kind)
+        kind = variable.type_annotation
+        shape = [int(extent) for extent in kind.shape]
+        inputs[variable.name_hint] = random_values(shape, str(kind.dtype), generator)
     return inputs
 
 
-def _runner(
-    library: Any, inputs: dict[str, NDArray[Any]], target: Any
-) -> tuple[Callable[[], float], Callable[[], list[NDArray[Any]]]]:
+def _runner(library: Any, inputs: dict[str, NDArray[Any]], target: Any) -> Runner:
     """Functions that time a network once, and that run it and give its outputs."""
     tvm = load_tvm()
     from tvm.contrib import graph_executor
@@ -206,17 +138,10 @@ def _runner(
     device = tvm.device(str(target.kind.name), 0)
     executor = graph_executor.GraphModule(library["default"](device))
     executor.set_input(**inputs)
-    timer = executor.module.time_evaluator("run", device, number=1, repeat=1, min_repeat_ms=_RUNS_MS)
+    timer = executor.module.time_evaluator("run", device, number=1, repeat=1, min_repeat_ms=RUNS_MS)
 
     def outputs_of() -> list[NDArray[Any]]:
         executor.run()
         return [executor.get_output(i).numpy() for i in range(executor.get_num_outputs())]
 
     return lambda: float(timer().mean), outputs_of
-
-
-def _difference(expected: list[NDArray[Any]], found: list[NDArray[Any]]) -> float:
-    return max(
-        float(np.abs(a.astype(np.float64) - b).max() / max(float(np.abs(a).max()), _SMALL))
-        for a, b in zip(expected, found, strict=True)
-    )

@@ -6,12 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.records import read_records
 from tlp_tvm.files import write_whole
+
+if TYPE_CHECKING:
+    from tlp_tvm.dataset.frameworks import Batch
 
 
 @dataclass(frozen=True)
@@ -89,12 +93,24 @@ def read_history(log: Path, workload_keys: Sequence[str]) -> History:
     """
     if not log.exists() or not log.stat().st_size:
         return History(np.empty(0, np.int64), np.empty(0), len(workload_keys))
-    batch = read_records(log)
+    return history_of(read_records(log), workload_keys)[0]
+
+
+def history_of(batch: Batch, workload_keys: Sequence[str]) -> tuple[History, NDArray[np.int64]]:
+    """What records say of a network's tasks.
+
+    Args:
+        batch: of either framework.
+        workload_keys: of the tasks; records of other tasks are passed over.
+
+    Returns:
+        It, and the rows of the batch that it has.
+    """
     position = {key: i for i, key in enumerate(workload_keys)}
     of_batch = np.array([position.get(task.workload_key, -1) for task in batch.tasks], np.int64)
     task_ids = of_batch[batch.task_ids]
-    known = task_ids >= 0
-    return History(task_ids[known], batch.latencies[known], len(workload_keys))
+    rows = np.flatnonzero(task_ids >= 0)
+    return History(task_ids[rows], batch.latencies[rows], len(workload_keys)), rows
 
 
 def best_programs(logs: Sequence[Path], workload_keys: Sequence[str]) -> dict[str, tuple[float, str]]:

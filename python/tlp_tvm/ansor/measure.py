@@ -102,7 +102,7 @@ class MeasuringPool:
         self._replaced: dict[str, Any] = {}
         self._numbers = 0
         self.spent = {"compile": 0.0, "run": 0.0}
-        """Seconds for TVM's search so far."""
+        """Seconds so far."""
         self.best: dict[str, float] = {}
         """Workload key to the lowest latency so far, seconds; for `MeasureSettings.hopeless`."""
         self._owners: dict[int, Any] = {}
@@ -132,7 +132,7 @@ class MeasuringPool:
 
     @property
     def seconds(self) -> float:
-        """Spent on measuring for TVM's search so far."""
+        """Spent on measuring so far."""
         return sum(self.spent.values())
 
     def build(self, inputs: Sequence[Any]) -> list[tuple[int, Outcome]]:
@@ -144,6 +144,7 @@ class MeasuringPool:
         Returns:
             For each its number, to run it by, and what happened.
         """
+        began = time.time()
         first = self._numbers
         self._numbers += len(inputs)
         waiting = collections.deque((first + i, self._serialized(inputs[i])) for i in range(len(inputs)))
@@ -165,6 +166,7 @@ class MeasuringPool:
         assert self._threads is not None
         for done in [self._threads.submit(work, child) for child in self._children]:
             done.result()
+        self.spent["compile"] += time.time() - began
         return [(number, outcomes[number]) for number in range(first, first + len(inputs))]
 
     def run(self, number: int, measure_input: Any) -> Outcome:
@@ -175,12 +177,14 @@ class MeasuringPool:
             measure_input: the program, for a child that has lost it.
         """
         self._check()
+        began = time.time()
         child = self._owners.pop(number)
         outcome = self._time(child, number, measure_input)
         if outcome is None:  # the child was replaced since
             outcome = self._compile(child, number, self._serialized(measure_input))
             if not outcome.error:
                 outcome = self._time(child, number, measure_input)
+        self.spent["run"] += time.time() - began
         return outcome or Outcome((), measure_worker.RUNTIME, "the child ended", 0.0)
 
     def run_all(
@@ -239,9 +243,7 @@ class MeasuringPool:
 
     def _build_for_tvm(self, inputs: Any, *_settings: Any) -> list[Any]:
         results = load_tvm().auto_scheduler.measure.BuildResult
-        began = time.time()
         outcomes = self.build(list(inputs))
-        self.spent["compile"] += time.time() - began
         return [
             results(str(number), [], outcome.error, outcome.message, outcome.seconds)
             for number, outcome in outcomes
@@ -250,7 +252,6 @@ class MeasuringPool:
     def _run_for_tvm(self, inputs: Any, builds: Any, *_settings: Any) -> list[Any]:
         results = load_tvm().auto_scheduler.MeasureResult
         measured = []
-        began = time.time()
         for measure_input, built in zip(inputs, builds, strict=True):
             outcome = Outcome((), int(built.error_no), str(built.error_msg), 0.0)
             if not outcome.error:
@@ -259,7 +260,6 @@ class MeasuringPool:
             seconds = float(built.time_cost) + outcome.seconds
             measured.append(results(costs, outcome.error, outcome.message, seconds, time.time()))
             self._on_result(measure_input, measured[-1], reason_of(outcome))
-        self.spent["run"] += time.time() - began
         return measured
 
 

@@ -25,24 +25,26 @@ from tlp_tvm.files import write_whole
 FORMAT = "tlp-tvm-run"
 FORMAT_VERSION = 1
 CURE = "choose another --out"
-IDENTITY = ("network", "target")
+LOG = "log.json"
+IDENTITY = ("network", "target", "framework")
 """Entries of run.json that may not change when a run is gone on with."""
 
 
 class RunFolder:
     """Files of one tuning run."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], log: str = LOG) -> None:
         """Make the folder.
 
         Args:
             path: of the folder; may exist.
+            log: name of the file with every measured program.
 
         Raises:
             TuningError: it cannot be written to.
         """
         self.path = Path(path)
-        self.log = self.path / "log.json"
+        self.log = self.path / log
         self.warm = self.path / "warm.json"
         self.best = self.path / "best.json"
         self.report = self.path / "run.json"
@@ -71,15 +73,16 @@ class RunFolder:
             TuningError: the folder holds a run of something else, or no run.
         """
         before = read_run(self.path)
-        for entry in IDENTITY:
-            if before and before.get(entry) != settings[entry]:
+        for entry in IDENTITY if before else ():
+            expected, found = settings.get(entry, "ansor"), before.get(entry, "ansor")
+            if found != expected:
                 raise TuningError(
-                    f'{self.report}: expected a run of {entry} "{settings[entry]}", found one of '
-                    f'"{before.get(entry)}"; {CURE}'
+                    f'{self.report}: expected a run of {entry} "{expected}", found one of "{found}"; {CURE}'
                 )
         if not before and self.log.stat().st_size:
             raise TuningError(
-                f"{self.path}: expected a run or an empty folder, found log.json without run.json; {CURE}"
+                f"{self.path}: expected a run or an empty folder, found {self.log.name} without run.json; "
+                f"{CURE}"
             )
         self.write({**before, **settings})
         return before

@@ -13,8 +13,8 @@ from tlp_tvm.ansor.measure import MeasureSettings
 from tlp_tvm.errors import TuningError
 
 if TYPE_CHECKING:
-    from tlp_tvm.ansor.end_to_end import EndToEnd
     from tlp_tvm.model.search_scores import Scorer
+    from tlp_tvm.tuned.timing import EndToEnd
 
 
 DEFAULT_MODEL = "epyc"

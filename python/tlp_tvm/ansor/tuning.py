@@ -18,7 +18,7 @@ from tlp_tvm.ansor.at_hand import runs_here
 from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.ansor.cpu import this_cpu
 from tlp_tvm.ansor.curve import draw_curve
-from tlp_tvm.ansor.end_to_end import EndToEnd, build_tuned, build_untuned, compare, random_inputs
+from tlp_tvm.ansor.end_to_end import build_tuned, build_untuned, compare, random_inputs
 from tlp_tvm.ansor.history import History, best_programs, read_history
 from tlp_tvm.ansor.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.library import save_tuned
@@ -39,6 +39,7 @@ from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.model.search_scores import load_scorer, model_name
+from tlp_tvm.tuned.timing import EndToEnd
 
 
 def tune_network(settings: TuneSettings, observer: TuneObserver | None = None) -> TuneResult:

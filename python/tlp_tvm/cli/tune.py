@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,43 +24,9 @@ _NONE = float("inf")
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from tlp_tvm.ansor.end_to_end import EndToEnd
+    from tlp_tvm.ansor.tune_observer import TuneObserver
     from tlp_tvm.ansor.tune_settings import TuneResult
-
-
-def tune_traces(
-    network: str,
-    out: Path,
-    model: str,
-    target: str,
-    trials: int,
-    platform: str | None,
-    seed: int,
-    measures_per_round: int,
-    as_json: bool,
-) -> None:
-    """`tlp-tvm tune --framework metaschedule`; arguments as for `tune`."""
-    from dataclasses import asdict
-
-    from tlp_tvm.ansor.native_messages import STANDARD_ERROR
-    from tlp_tvm.metaschedule.tuning import TraceTuneSettings, tune_network
-
-    settings = TraceTuneSettings(network, out, model, target, trials, platform, seed, measures_per_round)
-    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
-        result = tune_network(settings, _observer(progress))
-    if as_json:
-        print_json(asdict(result))
-        return
-    for task in sorted(result.tasks, key=lambda task: (task["best"] or 0) * task["weight"], reverse=True):
-        best = "no program ran" if task["best"] is None else f"{task['best'] * 1e3:.3g} ms"
-        _say(f"{task['name']} x{task['weight']}: {best}")
-    for reason, count in result.failures.items():
-        _say(f"{count} programs failed: {reason}")
-    _say(
-        f"untuned [bold]{result.untuned_latency * 1e3:.4g} ms[/], tuned "
-        f"[bold]{result.tuned_latency * 1e3:.4g} ms[/] (outputs differ by {result.difference:.1g})\n"
-        f"programs measured: {result.trials}\nlibrary: {result.library}"
-    )
+    from tlp_tvm.tuned.timing import EndToEnd
 
 
 def tune(
@@ -137,12 +103,14 @@ def tune(
     Example: tlp-tvm tune net.onnx --shape image=1,3,224,224 --warm-start runs/dqn --out runs/net
     """
     from tlp_tvm.ansor.measure import MeasureSettings
-    from tlp_tvm.ansor.native_messages import STANDARD_ERROR
     from tlp_tvm.ansor.network_files import parse_shapes
     from tlp_tvm.ansor.tune_settings import TuneSettings
     from tlp_tvm.ansor.tuning import tune_network
 
     if framework_of(framework) == "metaschedule":
+        from tlp_tvm.metaschedule.tuning import TraceTuneSettings
+        from tlp_tvm.metaschedule.tuning import tune_network as tune_traces
+
         ansors = {
             "--shape": shape,
             "--warm-start": warm_start,
@@ -156,7 +124,8 @@ def tune(
         if given := [name for name, value in ansors.items() if value]:
             sentence = f"expected options of metaschedule, found {given[0]}, which is ansor's"
             raise typer.BadParameter(sentence, param_hint="--framework")
-        tune_traces(network, out, model, target, trials, platform, seed, measures_per_round, as_json)
+        asked = TraceTuneSettings(network, out, model, target, trials, platform, seed, measures_per_round)
+        _tune(lambda observer: tune_traces(asked, observer), as_json)
         return
     settings = TuneSettings(
         network=network,
@@ -176,9 +145,16 @@ def tune(
         patience=patience,
         measure=MeasureSettings(threads=0, hopeless=hopeless),
     )
+    _tune(lambda observer: tune_network(settings, observer), as_json)
+
+
+def _tune(run: Callable[[TuneObserver], TuneResult], as_json: bool) -> None:
+    """Tune with a line of progress, and say what came of it."""
+    from tlp_tvm.ansor.native_messages import STANDARD_ERROR
+
     # A descriptor of its own for the progress: standard error itself is TVM's during the search.
     with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
-        result = tune_network(settings, _observer(progress))
+        result = run(_observer(progress))
     if as_json:
         print_json(result.to_dict())
     else:
@@ -260,7 +236,7 @@ def _print(result: TuneResult) -> None:
         _say("this machine does not run programs for that target: the network is not timed")
     else:
         _say_times(result.end_to_end)
-    head = f", platform {result.platform}"
+    head = f", platform {result.platform}" if result.platform else ""
     started = f", started from {result.warm} of earlier logs" if result.warm else ""
     _say(f"programs measured: {result.trials}{started}\nmodel: {result.model}{head}")
     if result.trials:
@@ -269,13 +245,13 @@ def _print(result: TuneResult) -> None:
     if result.library is None:
         _say(f"library: none, {result.no_library}")
     else:
-        from tlp_tvm.ansor.library import line_that_runs
+        from tlp_tvm.tuned.network import line_that_runs
 
         _say(f"library: {result.library}, run by\n  {line_that_runs(result.library.parent)}")
 
 
 def _say_times(ended: EndToEnd) -> None:
-    from tlp_tvm.ansor.end_to_end import ROUNDING
+    from tlp_tvm.tuned.timing import ROUNDING
 
     _say(
         f"untuned [bold]{ended.untuned_latency * 1e3:.4g} ms[/], "

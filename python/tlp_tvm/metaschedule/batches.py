@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm import _core
+from tlp_tvm.ansor.history import History, history_of
 from tlp_tvm.ansor.records import TaskKey
 from tlp_tvm.dataset.source import WORKLOADS
 from tlp_tvm.errors import DatasetError, RecordError
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from tlp_tvm.features import Embedding, EncodingReport
     from tlp_tvm.layout import FeatureLayout
 
+
+RECORDS = "database_tuning_record.json"
+"""Name of the record file in MetaSchedule's working folders."""
 
 FAILED = 4
 """The error number of programs that failed: TVM's for any failure at run time, as the records do not say."""
@@ -104,6 +108,35 @@ def read_batch(files: Sequence[str | os.PathLike[str]]) -> TraceBatch:
     text = b"".join(_text(str(file)) for file in files)
     name = ", ".join(str(file) for file in files)
     return _batch(name, _core.read_traces(text, name, 1, "record", False), None)
+
+
+def read_database(file: Path) -> tuple[TraceBatch, bool]:
+    """All records of a working folder, and whether the last line is cut off, as a kill leaves it.
+
+    Raises:
+        RecordError: a whole line is no record.
+        DatasetError: the table of workloads is missing or damaged, or lacks one that a record names.
+        OSError: the file cannot be read.
+    """
+    text = _text(str(file))
+    whole = text[: text.rfind(b"\n") + 1]
+    keys = _workload_keys(_table_of(file)) if whole else []
+    block = _core.read_traces(whole, str(file), 1, "record", False)
+    return _batch(str(file), block, keys), len(whole) < len(text)
+
+
+def read_history(file: Path, workload_keys: Sequence[str]) -> History:
+    """What the records of a working folder say of a network's tasks.
+
+    Args:
+        file: of the records.
+        workload_keys: of the tasks.
+
+    Raises:
+        RecordError: a line is no record.
+        DatasetError: the table of workloads is missing or damaged.
+    """
+    return history_of(read_database(file)[0], workload_keys)[0]
 
 
 def iter_batches(

@@ -39,10 +39,7 @@ class NotingPool(TracePool):
             The costs of each, seconds; none where it failed.
         """
         costs: list[tuple[float, ...]] = [()] * len(programs)
-        built = timed("compile", self.build, self.spent)(programs)
-        outcomes = self.run_all(built, programs)
-        for _ in programs:
-            i, outcome = timed("run", next, self.spent)(outcomes)
+        for i, outcome in self.run_all(self.build(programs), programs):
             costs[i] = () if outcome.error else tuple(outcome.costs)
             self._note(latency_of_costs(costs[i]) if costs[i] else float("inf"))
         return costs

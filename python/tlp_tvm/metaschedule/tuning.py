@@ -1,14 +1,16 @@
 """Tuning a network with MetaSchedule: tasks, TVM's own search, and the network before and after.
 
-The run's folder is a working folder of MetaSchedule: its database is the only memory of what was measured.
+The run's folder is a working folder of MetaSchedule too: its database is the only memory of what was
+measured. Beside it are the run.json, curve and library that a tuning with Ansor leaves (`ansor.run_folder`).
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
-import json
 import logging
+import platform as machine
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -17,23 +19,31 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm.ansor.history import mend_log
+import tlp_tvm
+from tlp_tvm.ansor.cpu import this_cpu
+from tlp_tvm.ansor.curve import draw_curve
+from tlp_tvm.ansor.history import History, mend_log
 from tlp_tvm.ansor.measure import MeasureSettings
 from tlp_tvm.ansor.native_messages import native_messages_to
+from tlp_tvm.ansor.run_folder import RunFolder, read_run
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
+from tlp_tvm.ansor.tune_inputs import model_source
 from tlp_tvm.ansor.tune_observer import TuneObserver
-from tlp_tvm.ansor.tune_settings import MOST_PER_ROUND
+from tlp_tvm.ansor.tune_settings import MOST_PER_ROUND, TaskResult, TuneResult
+from tlp_tvm.dataset.source import WORKLOADS
 from tlp_tvm.errors import TuningError
-from tlp_tvm.files import write_whole
-from tlp_tvm.latency import latency_of_costs
-from tlp_tvm.metaschedule.locate import load_tvm
+from tlp_tvm.metaschedule import end_to_end
+from tlp_tvm.metaschedule.batches import RECORDS, read_history
+from tlp_tvm.metaschedule.library import save_tuned
+from tlp_tvm.metaschedule.locate import load_tvm, tvm_info
 from tlp_tvm.metaschedule.measure import TracePool
 from tlp_tvm.metaschedule.networks import canonical_name, network_from, tasks_of
-from tlp_tvm.metaschedule.targets import cores_of, device_of, target_of
+from tlp_tvm.metaschedule.targets import cores_of, flags_of, target_of
+from tlp_tvm.metaschedule.tasks import TraceTask
+from tlp_tvm.model.scoring import platform_or_mean
+from tlp_tvm.model.search_scores import load_scorer, model_name
+from tlp_tvm.tuned.timing import EndToEnd
 
-RUN = "run.json"
-LIBRARY = "network.so"
-RECORDS = ("database_tuning_record.json", "database_workload.json")
 TVMS_MODELS = ("random", "xgb", "mlp")
 """Cost models of MetaSchedule's own, by name."""
 
@@ -45,12 +55,14 @@ class TraceTuneSettings:
     Attributes:
         network: as `networks.network_from` takes it.
         out: folder of the run; one that exists is gone on with.
-        model: what `tlp_tvm.load_model` takes, or one of `TVMS_MODELS`.
+        model: what `tlp_tvm.load_model` takes, or one of `TVMS_MODELS`; empty for the one that the run began
+            with.
         target: TVM's target; empty for this machine's CPU.
         trials: programs to measure in all.
-        platform: of the model; None for the one that the target names.
+        platform: of the model; None for the one that the target names, or else "mean".
         seed: of the search.
         measures_per_round: programs of one task measured in a row; 0 chooses.
+        turns: timings of the whole network, untuned and tuned each.
         measure: how to compile and time; `threads` 0 takes the cores that the target names.
     """
 
@@ -62,81 +74,244 @@ class TraceTuneSettings:
     platform: str | None = None
     seed: int = 0
     measures_per_round: int = 0
+    turns: int = 9
     measure: MeasureSettings = field(default_factory=lambda: MeasureSettings(threads=0))
 
 
-@dataclass(frozen=True)
-class TraceTuneResult:
-    """What came of a tuning.
-
-    Attributes:
-        network: its name.
-        target: TVM's target.
-        model: that chose.
-        trials: programs measured, those of earlier calls included.
-        tasks: name, weight and best latency in seconds (None where no program ran) of each.
-        failures: why programs of this call failed, in words, and how many.
-        untuned_latency: seconds of the network as TVM compiles it without records.
-        tuned_latency: with the best records.
-        difference: largest difference of the outputs, relative to the largest output.
-        library: of the tuned network, for `tvm.runtime.load_module` and `relax.VirtualMachine`.
-    """
-
-    network: str
-    target: str
-    model: str
-    trials: int
-    tasks: list[dict[str, Any]]
-    failures: dict[str, int]
-    untuned_latency: float
-    tuned_latency: float
-    difference: float
-    library: str
-
-
-def tune_network(settings: TraceTuneSettings, observer: TuneObserver | None = None) -> TraceTuneResult:
+def tune_network(settings: TraceTuneSettings, observer: TuneObserver | None = None) -> TuneResult:
     """Tune a network, or go on with a tuning that was stopped.
 
     Args:
         settings: what to tune and how.
         observer: is told how it goes.
 
+    Returns:
+        What came of it; `run.json` in the folder of the run says the same.
+
     Raises:
         TuningError: no such target, the folder holds another run, or it was stopped.
         NetworkError: no such network.
         ModelFileError: the model cannot be read, or is of another framework.
     """
-    observer = observer or TuneObserver()
-    target = target_of(settings.target)
-    name = canonical_name(settings.network)
-    observer.step(f"splitting {name} into tasks")
-    module, parameters = network_from(settings.network)
-    _claim(settings, name, str(target))
-    for file in RECORDS:
-        mend_log(settings.out / file)
-    tasks = tasks_of(_bound(module, parameters), target)
-    failures = _search(settings, tasks, target, observer)
-    observer.step("timing the network")
-    database = _database(settings.out)
-    times = _before_and_after(module, parameters, target, database, settings.out / LIBRARY)
-    best = [_best(database, task) for task in tasks]
-    result = TraceTuneResult(
-        network=name,
-        target=str(target),
-        model=settings.model,
-        trials=len(database),
-        tasks=[
-            {"name": str(task.task_name), "weight": int(task.weight), "best": latency}
-            for task, latency in zip(tasks, best, strict=True)
-        ],
-        failures=failures,
-        untuned_latency=times[0],
-        tuned_latency=times[1],
-        difference=times[2],
-        library=str(settings.out / LIBRARY),
-    )
-    write_whole(settings.out / "tuned.json", json.dumps(dataclasses.asdict(result), indent=1) + "\n")
-    return result
+    return _Tuning(settings, observer or TuneObserver()).run()
+
+
+class _Tuning:
+    """One call of `tune_network`, step by step."""
+
+    def __init__(self, settings: TraceTuneSettings, observer: TuneObserver) -> None:
+        self.settings = settings
+        self.observer = observer
+        self.seconds: dict[str, float] = collections.defaultdict(float)
+        self.failures: collections.Counter[str] = collections.Counter()
+
+    def run(self) -> TuneResult:
+        settings = self.settings
+        self.target = target_of(settings.target)
+        self.network = canonical_name(settings.network)
+        module, parameters = network_from(settings.network)
+        named = settings.model or str(read_run(settings.out).get("model_source", ""))
+        self.model, self.source, self.platform = _model(named, settings.platform, self.target)
+        folder = RunFolder(settings.out, RECORDS)
+        before = folder.begin(self._description())
+        for file in (folder.log, settings.out / WORKLOADS):
+            mend_log(file)
+        bound = _bound(module, parameters)
+        with self._step("tasks", f"splitting {self.network} into tasks"):
+            tasks = [TraceTask(task) for task in tasks_of(bound, self.target)]
+        planned = [_planned(task) for task in tasks]
+        folder.write({**before, **self._description(), "planned": planned})
+        keys = [task.workload_key for task in tasks]
+        reused = len(read_history(folder.log, keys))
+        self._search(tasks, reused, folder)
+        history = read_history(folder.log, keys)
+        inputs = end_to_end.random_inputs(bound)
+        with self._step("build", "building the network, without records and from them"):
+            untuned = end_to_end.compiled(module, parameters, self.target)
+            tuned = end_to_end.compiled(module, parameters, self.target, _database(settings.out))
+        with self._step("compare", "timing the network, untuned and tuned in turns"):
+            threads = settings.measure.threads or cores_of(self.target)
+            ended = end_to_end.compare(untuned, tuned, inputs, self.target, settings.turns, threads)
+            outputs = end_to_end.run_once(tuned, inputs, self.target)
+        library = save_tuned(tuned, self.target, folder.path, self.network, inputs, outputs)
+        return self._finish(folder, tasks, history, reused, ended, library)
+
+    def _search(self, tasks: Sequence[TraceTask], known: int, folder: RunFolder) -> None:
+        """TVM's own tuning of all tasks."""
+        settings = self.settings
+        self.observer.planned(len(tasks), settings.trials, known)
+        if known >= settings.trials:
+            return
+        from tvm.s_tir import meta_schedule as ms
+        from tvm.s_tir.meta_schedule.relax_integration import extracted_tasks_to_tune_contexts
+
+        from tlp_tvm.metaschedule.measure_for_tvm import OnRound, builder_and_runner
+
+        with _without_nameless_handlers():
+            contexts, weights = extracted_tasks_to_tune_contexts(
+                [task.task for task in tasks],
+                str(settings.out),
+                num_threads=cores_of(self.target),
+                seed=settings.seed,
+            )
+        best = read_history(folder.log, [task.workload_key for task in tasks]).best
+        measured = known
+
+        def on_program(reason: str) -> None:
+            nonlocal measured
+            measured += 1
+            if reason:
+                self.failures[reason] += 1
+            self.observer.measured(measured, float(best @ np.asarray(weights)), self.failures)
+
+        def on_round(task: int, latencies: list[float]) -> None:
+            best[task] = min([best[task], *latencies])
+
+        stop = StopOnInterrupt()
+        threads = settings.measure.threads or cores_of(self.target)
+        how = dataclasses.replace(settings.measure, threads=threads)
+        began = time.time()
+        with ExitStack() as stack:
+            output = stack.enter_context(folder.tvm_log.open("ab"))
+            stack.enter_context(native_messages_to(output))
+            stack.enter_context(stop)
+            pool = stack.enter_context(TracePool(how, output, stop.check))
+            builder, runner = builder_and_runner(pool, on_program)
+            callbacks = ms.measure_callback
+            try:
+                ms.tune_tasks(
+                    tasks=contexts,
+                    task_weights=weights,
+                    work_dir=str(settings.out),
+                    max_trials_global=settings.trials - known,
+                    num_trials_per_iter=settings.measures_per_round or MOST_PER_ROUND,
+                    builder=builder,
+                    runner=runner,
+                    database=_database(settings.out),
+                    cost_model=self.model,
+                    measure_callbacks=[
+                        callbacks.AddToDatabase(),
+                        callbacks.UpdateCostModel(),
+                        OnRound(on_round),
+                    ],
+                )
+            except Exception as error:
+                if stop.requested:
+                    raise Stopped(
+                        f"stopped; {settings.out} holds what was measured, and the same command goes on"
+                    ) from error
+                raise
+        self.seconds["measure"] += pool.seconds
+        self.seconds["search"] += time.time() - began - pool.seconds
+
+    def _finish(
+        self,
+        folder: RunFolder,
+        tasks: Sequence[TraceTask],
+        history: History,
+        reused: int,
+        ended: EndToEnd,
+        library: Path,
+    ) -> TuneResult:
+        weights = [int(task.task.weight) for task in tasks]
+        columns = (history.counts, history.failures, history.first, history.best)
+        results = [
+            TaskResult(
+                **_planned(task),
+                trials=int(trials),
+                failures=int(failures),
+                first=float(first),
+                best=float(best),
+                chosen=bool(np.isfinite(best)),
+            )
+            for task, trials, failures, first, best in zip(tasks, *columns, strict=True)
+        ]
+        curve = folder.curve if np.isfinite(history.latencies).any() else None
+        if curve is not None:
+            draw_curve(history, weights, f"{self.network}, {self._name}, seed {self.settings.seed}", curve)
+        ran = [task.best * task.weight for task in results if np.isfinite(task.best)]
+        result = TuneResult(
+            network=self.network,
+            target=flags_of(self.target),
+            model=self._name,
+            platform=self.platform,
+            trials=len(history),
+            reused=reused,
+            warm=0,
+            failures=dict(self.failures.most_common()),
+            tasks=results,
+            estimate=sum(ran) if ran else np.inf,
+            end_to_end=ended,
+            seconds=dict(self.seconds),
+            log=folder.log,
+            best=folder.log,
+            library=library,
+            no_library="",
+            curve=curve,
+            report=folder.report,
+        )
+        folder.write({**self._description(), **result.to_dict()})
+        return result
+
+    @property
+    def _name(self) -> str:
+        return self.source if self.source in TVMS_MODELS else model_name(self.model.model)
+
+    def _description(self) -> dict[str, Any]:
+        settings = self.settings
+        return {
+            "framework": "metaschedule",
+            "network": self.network,
+            "target": flags_of(self.target),
+            "model": self._name,
+            "model_source": self.source,
+            "platform": self.platform,
+            "seed": settings.seed,
+            "online": True,
+            "measure": dataclasses.asdict(settings.measure),
+            "versions": {
+                "tlp_tvm": tlp_tvm.__version__,
+                "tvm": tvm_info().version,
+                "python": machine.python_version(),
+            },
+            "cpu": this_cpu().model,
+        }
+
+    @contextmanager
+    def _step(self, name: str, words: str) -> Iterator[None]:
+        self.observer.step(words)
+        began = time.time()
+        yield
+        self.seconds[name] += time.time() - began
+
+
+def _model(named: str, platform: str | None, target: Any) -> tuple[Any, str, str]:
+    """The cost model, by what it can be loaded again, and the head that scores."""
+    load_tvm()
+    from tvm.s_tir import meta_schedule as ms
+
+    if not named:
+        raise TuningError(
+            "--model: expected one for metaschedule, found none, and none is shipped; train one with "
+            f"`tlp-tvm train`, or choose {', '.join(TVMS_MODELS)}"
+        )
+    if named in TVMS_MODELS:
+        return ms.cost_model.CostModel.create(named), named, ""
+    from tlp_tvm.metaschedule.cost_model import TLPCostModel
+
+    scorer = load_scorer(named)
+    head = platform or platform_or_mean(scorer, flags_of(target))
+    return TLPCostModel(scorer, head, online=True), model_source(named), head
+
+
+def _planned(task: TraceTask) -> dict[str, Any]:
+    """A task for run.json, before anything is measured."""
+    return {
+        "name": task.desc,
+        "workload_key": task.workload_key,
+        "weight": int(task.task.weight),
+        "flops": task.flop,
+    }
 
 
 @contextmanager
@@ -153,156 +328,15 @@ def _without_nameless_handlers() -> Iterator[None]:
             logger.addHandler(handler)
 
 
-def _search(
-    settings: TraceTuneSettings, tasks: Sequence[Any], target: Any, observer: TuneObserver
-) -> dict[str, int]:
-    """TVM's own tuning of all tasks; returns why programs failed."""
-    from tvm.s_tir import meta_schedule as ms
-    from tvm.s_tir.meta_schedule.relax_integration import extracted_tasks_to_tune_contexts
-
-    from tlp_tvm.metaschedule.measure_for_tvm import OnRound, builder_and_runner
-
-    database = _database(settings.out)
-    known = len(database)
-    observer.planned(len(tasks), settings.trials, known)
-    model = _cost_model(settings)
-    failures: collections.Counter[str] = collections.Counter()
-    if known >= settings.trials:
-        return {}
-    with _without_nameless_handlers():
-        contexts, weights = extracted_tasks_to_tune_contexts(
-            list(tasks), str(settings.out), num_threads=cores_of(target), seed=settings.seed
-        )
-    best = [_best(database, task) or float("inf") for task in tasks]
-    measured = known
-
-    def on_program(reason: str) -> None:
-        nonlocal measured
-        measured += 1
-        if reason:
-            failures[reason] += 1
-        estimate = sum(w * b for w, b in zip(weights, best, strict=True))
-        observer.measured(measured, float(estimate), failures)
-
-    def on_round(task: int, latencies: list[float]) -> None:
-        best[task] = min([best[task], *latencies])
-
-    stop = StopOnInterrupt()
-    how = dataclasses.replace(settings.measure, threads=settings.measure.threads or cores_of(target))
-    with ExitStack() as stack:
-        output = stack.enter_context((settings.out / "tvm.log").open("ab"))
-        stack.enter_context(native_messages_to(output))
-        stack.enter_context(stop)
-        pool = stack.enter_context(TracePool(how, output, stop.check))
-        builder, runner = builder_and_runner(pool, on_program)
-        callbacks = ms.measure_callback
-        try:
-            ms.tune_tasks(
-                tasks=contexts,
-                task_weights=weights,
-                work_dir=str(settings.out),
-                max_trials_global=settings.trials - known,
-                num_trials_per_iter=settings.measures_per_round or MOST_PER_ROUND,
-                builder=builder,
-                runner=runner,
-                database=database,
-                cost_model=model,
-                measure_callbacks=[callbacks.AddToDatabase(), callbacks.UpdateCostModel(), OnRound(on_round)],
-            )
-        except Exception as error:
-            if stop.requested:
-                raise Stopped(
-                    f"stopped; {settings.out} holds what was measured, and the same command goes on"
-                ) from error
-            raise
-    return dict(failures.most_common())
-
-
-def _cost_model(settings: TraceTuneSettings) -> Any:
-    from tvm.s_tir import meta_schedule as ms
-
-    if not settings.model:
-        raise TuningError(
-            "--model: expected one for metaschedule, found none, and none is shipped; train one with "
-            f"`tlp-tvm train`, or choose {', '.join(TVMS_MODELS)}"
-        )
-    if settings.model in TVMS_MODELS:
-        return ms.cost_model.CostModel.create(settings.model)
-    from tlp_tvm.metaschedule.cost_model import TLPCostModel
-
-    return TLPCostModel(settings.model, settings.platform, online=True)
-
-
-def _claim(settings: TraceTuneSettings, network: str, target: str) -> None:
-    """Note whose run the folder is, or see that it is the same as before."""
-    about = {"framework": "metaschedule", "network": network, "target": target}
-    path = settings.out / RUN
-    settings.out.mkdir(parents=True, exist_ok=True)
-    before = json.loads(path.read_text()) if path.exists() else about
-    for entry, value in about.items():
-        if before.get(entry) != value:
-            raise TuningError(
-                f"{path}: expected {entry} {before.get(entry, 'none, as of ansor')}, as before, found "
-                f"{value}; choose another --out"
-            )
-    write_whole(path, json.dumps({**about, "model": settings.model, "seed": settings.seed}, indent=1) + "\n")
-
-
 def _database(out: Path) -> Any:
     load_tvm()
     from tvm.s_tir import meta_schedule as ms
 
-    return ms.database.JSONDatabase(*(str(out / file) for file in reversed(RECORDS)))
-
-
-def _best(database: Any, task: Any) -> float | None:
-    module = task.dispatched[0]
-    if not database.has_workload(module):
-        return None
-    top = database.get_top_k(database.commit_workload(module), 1)
-    return latency_of_costs([float(seconds) for seconds in top[0].run_secs]) if top else None
+    return ms.database.JSONDatabase(str(out / WORKLOADS), str(out / RECORDS))
 
 
 def _bound(module: Any, parameters: dict[str, Any]) -> Any:
+    load_tvm()
     from tvm.relax.transform import BindParams
 
     return BindParams("main", parameters)(module)
-
-
-def _before_and_after(
-    module: Any, parameters: dict[str, Any], target: Any, database: Any, library: Path
-) -> tuple[float, float, float]:
-    """Seconds untuned and tuned, and how far their outputs differ; writes the tuned library."""
-    from tvm import relax
-    from tvm.s_tir import meta_schedule as ms
-    from tvm.s_tir.meta_schedule.relax_integration import compile_relax
-
-    tvm = load_tvm()
-    device = device_of(str(target.kind.name))
-    random = np.random.default_rng(0)
-    inputs = []
-    for variable in _bound(module, parameters)["main"].params:
-        shape = [int(extent) for extent in variable.ty.shape]
-        inputs.append(
-            tvm.runtime.tensor(random.standard_normal(shape).astype(_numpy_type(variable.ty.dtype)), device)
-        )
-    seconds, outputs = [], []
-    for records in (ms.database.MemoryDatabase(), database):
-        compiled = compile_relax(records, module, target, parameters)
-        machine = relax.VirtualMachine(compiled, device)
-        outputs.append(_arrays(machine["main"](*inputs)))
-        timer = machine.time_evaluator("main", device, number=1, repeat=5, min_repeat_ms=50)
-        seconds.append(float(np.median(timer(*inputs).results)))
-    compiled.export_library(str(library))
-    scale = max(float(np.abs(output).max(initial=1e-30)) for output in outputs[0])
-    pairs = zip(*outputs, strict=True)
-    difference = max(float(np.abs(after - before).max(initial=0)) for before, after in pairs) / scale
-    return seconds[0], seconds[1], difference
-
-
-def _numpy_type(dtype: Any) -> str:
-    return str(getattr(dtype, "dtype", dtype))
-
-
-def _arrays(output: Any) -> list[Any]:
-    return [output.numpy()] if hasattr(output, "numpy") else [each.numpy() for each in output]

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.history import History
+from tlp_tvm.ansor.history import History, history_of
 from tlp_tvm.ansor.records import RecordBatch, read_records
-from tlp_tvm.ansor.run_folder import FORMAT, FORMAT_VERSION
-from tlp_tvm.errors import TuningError
+from tlp_tvm.ansor.run_folder import FORMAT, FORMAT_VERSION, LOG
+from tlp_tvm.dataset.frameworks import ANSOR
+from tlp_tvm.errors import DatasetError, TuningError
+from tlp_tvm.metaschedule.batches import RECORDS, TraceBatch, read_database
 
 
 @dataclass(frozen=True)
@@ -61,9 +63,14 @@ class TuningRun:
     content: dict[str, Any]
     tasks: list[ReportedTask]
     history: History
-    batch: RecordBatch
+    batch: RecordBatch | TraceBatch
     rows: NDArray[np.int64]
     cut: bool
+
+    @property
+    def log(self) -> str:
+        """Name of the file with what was measured."""
+        return RECORDS if isinstance(self.batch, TraceBatch) else LOG
 
     @property
     def ended(self) -> bool:
@@ -84,6 +91,8 @@ class TuningRun:
     @property
     def clock(self) -> NDArray[np.float64]:
         """(N,) seconds from the first program's start to each program's end; empty where a log has none."""
+        if isinstance(self.batch, TraceBatch):
+            return np.empty(0)
         times = self.batch.timestamps[self.rows].astype(np.float64)
         if len(times) < 2 or (np.diff(times) < 0).any() or times[-1] <= times[0]:
             return np.empty(0)
@@ -103,11 +112,12 @@ def read_run(folder: Path) -> TuningRun:
     """
     path = folder / "run.json"
     content = _content(path)
-    batch, cut = _log(folder / "log.json")
+    ansors = content.get("framework", ANSOR) == ANSOR
+    batch, cut = _log(folder / LOG) if ansors else _database(folder / RECORDS)
     try:
         told = {str(task["workload_key"]): task for task in content.get("tasks", content.get("planned", ()))}
         keys = list(told) or list(dict.fromkeys(task.workload_key for task in batch.tasks))
-        history, rows = _history(batch, keys)
+        history, rows = history_of(batch, keys)
         columns = (history.counts, history.failures, history.first, history.best)
         tasks = [
             _task(i, key, told.get(key), *(column[i] for column in columns)) for i, key in enumerate(keys)
@@ -136,12 +146,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 def _log(path: Path) -> tuple[RecordBatch, bool]:
     """The records, and whether the last line was cut off, as a kill leaves it."""
-    try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise TuningError(
-            f"{path}: expected the log of the run, found: {error.strerror}; tune again"
-        ) from error
+    text = _bytes(path)
     if not text or text.endswith(b"\n"):
         return read_records(path), False
     batch = read_records(path, errors="skip")
@@ -152,12 +157,22 @@ def _log(path: Path) -> tuple[RecordBatch, bool]:
     return batch, bool(batch.skipped)
 
 
-def _history(batch: RecordBatch, keys: list[str]) -> tuple[History, NDArray[np.int64]]:
-    place = {key: i for i, key in enumerate(keys)}
-    of_batch = np.array([place.get(task.workload_key, -1) for task in batch.tasks], np.int64)
-    ids = of_batch[batch.task_ids]
-    rows = np.flatnonzero(ids >= 0)
-    return History(ids[rows], batch.latencies[rows], len(keys)), rows
+def _database(path: Path) -> tuple[TraceBatch, bool]:
+    """The same of MetaSchedule's records."""
+    _bytes(path)
+    try:
+        return read_database(path)
+    except DatasetError as error:
+        raise TuningError(str(error)) from error
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TuningError(
+            f"{path}: expected the log of the run, found: {error.strerror}; tune again"
+        ) from error
 
 
 def _task(

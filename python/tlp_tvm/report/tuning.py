@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm import __version__
-from tlp_tvm.ansor.end_to_end import ROUNDING
 from tlp_tvm.dataset.statistics import FAILURES
 from tlp_tvm.report.page import cards, facts, figures, filled, heading, notes, page, section
 from tlp_tvm.report.predicted import Predicted, predict
 from tlp_tvm.report.run import ReportedTask, TuningRun, read_run
 from tlp_tvm.report.tuning_plots import SCATTERS, curves, scatters
+from tlp_tvm.tuned.timing import ROUNDING
 
 WHOLE = 40
 """Tasks up to which the whole table is on the page."""
@@ -47,7 +47,7 @@ def tuning_page(folder: Path, model: str | None = None) -> str:
     """The page of a run.
 
     Args:
-        folder: with run.json and log.json.
+        folder: with run.json and the log.
         model: what `tlp_tvm.load_model` takes, to score the programs; None for the run's own.
 
     Raises:
@@ -226,7 +226,7 @@ def _left(run: TuningRun) -> dict[str, Any]:
     content = run.content
     ended = content.get("end_to_end") or {}
     left = {
-        "log": f"log.json, {len(run.history):,} programs",
+        "log": f"{run.log}, {len(run.history):,} programs",
         "best programs": content.get("best") and Path(content["best"]).name,
         "library": content.get("library") and Path(content["library"]).name,
         "no library": content.get("no_library"),

@@ -1,0 +1,110 @@
+"""A whole network untuned and tuned, timed side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SMALL = 1e-3
+"""Outputs are compared as if their largest value were at least this: below, the rounding of a tanh shows."""
+
+ROUNDING = 1e-4
+"""Relative difference of outputs that another order of additions explains."""
+
+RUNS_MS = 100
+"""A timing repeats the network until this much time has passed."""
+
+Runner = tuple[Callable[[], float], Callable[[], list[NDArray[Any]]]]
+"""Functions that time a network once, seconds, and that run it and give its outputs."""
+
+
+@dataclass(frozen=True)
+class EndToEnd:
+    """Latency of a network in seconds, untuned and tuned, timed in turns so that noise hits both alike.
+
+    Attributes:
+        untuned: seconds of each timing of the network as TVM builds it without records.
+        tuned: seconds of each timing of the network built from the records.
+        difference: largest difference of an output value, relative to the largest value of that output, or
+            to 0.001 where that is larger.
+    """
+
+    untuned: tuple[float, ...]
+    tuned: tuple[float, ...]
+    difference: float
+
+    @property
+    def untuned_latency(self) -> float:
+        """Median, seconds."""
+        return float(np.median(self.untuned))
+
+    @property
+    def tuned_latency(self) -> float:
+        """Median, seconds."""
+        return float(np.median(self.tuned))
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster the tuned network is."""
+        return self.untuned_latency / self.tuned_latency
+
+
+def time_in_turns(make: Sequence[Callable[[], Runner]], turns: int, threads: int) -> EndToEnd:
+    """Run both in turns on the same input.
+
+    Args:
+        make: what prepares the untuned and the tuned network, in the thread that will run them.
+        turns: timings of each.
+        threads: to run with.
+    """
+    # TVM makes a thread pool for each thread that runs a parallel loop, and asks then for the number.
+    with _environment("TVM_NUM_THREADS", str(threads)), ThreadPoolExecutor(1) as fresh_thread:
+        return fresh_thread.submit(_time_in_turns, make, turns).result()
+
+
+def _time_in_turns(make: Sequence[Callable[[], Runner]], turns: int) -> EndToEnd:
+    times: tuple[list[float], list[float]] = ([], [])
+    runs = [prepare() for prepare in make]
+    outputs = [outputs_of() for _, outputs_of in runs]  # also warms both up
+    for _ in range(turns):
+        for (time_it, _), seconds in zip(runs, times, strict=True):
+            seconds.append(time_it())
+    return EndToEnd(tuple(times[0]), tuple(times[1]), _difference(*outputs))
+
+
+@contextmanager
+def _environment(variable: str, value: str) -> Iterator[None]:
+    before = os.environ.get(variable)
+    os.environ[variable] = value
+    try:
+        yield
+    finally:
+        del os.environ[variable]
+        if before is not None:
+            os.environ[variable] = before
+
+
+def random_values(shape: Sequence[int], dtype: str, generator: np.random.Generator) -> NDArray[Any]:
+    """Standard normal numbers, zeros where they are integers.
+
+    Args:
+        shape: of the array.
+        dtype: NumPy's name of the type.
+        generator: drawn from.
+    """
+    kind = np.dtype(dtype)
+    return (generator.standard_normal(shape) if kind.kind == "f" else np.zeros(shape)).astype(kind)
+
+
+def _difference(expected: list[NDArray[Any]], found: list[NDArray[Any]]) -> float:
+    return max(
+        float(np.abs(a.astype(np.float64) - b).max() / max(float(np.abs(a).max()), _SMALL))
+        for a, b in zip(expected, found, strict=True)
+    )
