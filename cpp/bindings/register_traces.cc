@@ -188,7 +188,7 @@ void RegisterTraces(py::module_& module) {
             py::list programs;
             for (std::size_t i = 0; i < static_cast<std::size_t>(traces.size); ++i) {
               scratch.batch.Clear();
-              reader.Read(traces, i, -1, &scratch);
+              reader.Read(traces, i, {}, &scratch);
               programs.append(StepsOf(scratch.batch[0], TraceVocabulary()));
             }
             return programs;
@@ -202,7 +202,7 @@ void RegisterTraces(py::module_& module) {
             py::list texts;
             for (std::size_t i = 0; i < static_cast<std::size_t>(traces.size); ++i) {
               scratch.batch.Clear();
-              reader.Read(traces, i, -1, &scratch);
+              reader.Read(traces, i, {}, &scratch);
               std::string text;
               metaschedule::WriteTrace(scratch.batch[0], &text);
               texts.append(text);

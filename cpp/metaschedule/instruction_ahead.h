@@ -11,9 +11,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "metaschedule/ffi.h"
 #include "metaschedule/live_values.h"
+#include "metaschedule/object_table.h"
 
 namespace tlp_tvm {
 namespace metaschedule {
@@ -37,8 +39,13 @@ struct InstructionFields {
  */
 class InstructionAhead {
  public:
-  InstructionAhead(const InstructionFields* fields, const ValueReader* values)
-      : fields_(fields), values_(values) {}
+  /*!
+   * \param kinds The kinds met so far, by their objects.
+   * \param unread Kinds of which only the outputs are read, or null.
+   */
+  InstructionAhead(const InstructionFields* fields, const ValueReader* values,
+                   const ObjectTable* kinds, const std::vector<bool>* unread)
+      : fields_(fields), values_(values), kinds_(kinds), unread_(unread) {}
 
   /*!
    * \brief Begins a trace.
@@ -101,15 +108,26 @@ class InstructionAhead {
       for (std::int64_t k = i; k < i + kFar - kMiddle; ++k) FetchInstruction(k);
       return;
     }
-    for (const ffi::Field* field : {&fields_->inputs, &fields_->attributes, &fields_->outputs}) {
+    if (const ffi::Object* const list = fields_->outputs.Peek(instruction)) Fetch(list);
+    if (IsUnread(instruction)) return;
+    for (const ffi::Field* field : {&fields_->inputs, &fields_->attributes}) {
       if (const ffi::Object* const list = field->Peek(instruction)) Fetch(list);
     }
+  }
+
+  bool IsUnread(const ffi::Object* instruction) const {
+    if (unread_ == nullptr) return false;
+    const ffi::Object* const kind = fields_->kind.Peek(instruction);
+    const std::int64_t known = kind == nullptr ? -1 : kinds_->Find(kind);
+    return known >= 0 && (*unread_)[static_cast<std::size_t>(known)];
   }
 
   void FetchItems(std::int64_t i) const {
     const ffi::Object* const instruction = At(i);
     if (instruction == nullptr) return;
-    for (const ffi::Field* field : {&fields_->inputs, &fields_->attributes, &fields_->outputs}) {
+    const bool is_unread = IsUnread(instruction);
+    for (const ffi::Field* field : {&fields_->outputs, &fields_->inputs, &fields_->attributes}) {
+      if (is_unread && field != &fields_->outputs) return;
       const ffi::Object* const object = field->Peek(instruction);
       if (object == nullptr || object->type_index != ffi::kArray) continue;
       const ffi::Sequence& list = ffi::SequenceOf(object);
@@ -125,6 +143,8 @@ class InstructionAhead {
 
   const InstructionFields* fields_;
   const ValueReader* values_;
+  const ObjectTable* kinds_;
+  const std::vector<bool>* unread_;
   const ffi::Sequence* list_ = nullptr;
   const ffi::Sequence* next_ = nullptr;
   const ffi::Object* last_ = nullptr;

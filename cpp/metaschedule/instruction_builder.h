@@ -55,7 +55,26 @@ class InstructionBuilder {
     batch_->Begin(static_cast<std::uint32_t>(instruction.kind));
     AddSlots(spec.inputs, instruction.inputs, true);
     AddSlots(spec.attributes, instruction.attributes, false);
-    Define(spec, instruction);
+    Define(spec, instruction.outputs);
+    if (spec.outputs != Outputs::kNone) {
+      batch_->AddNumber(static_cast<std::int64_t>(letters_.size() - instruction.outputs));
+    }
+    if (spec.outputs == Outputs::kMany) {
+      batch_->AddNumber(static_cast<std::int64_t>(instruction.outputs));
+    }
+    Decide(spec, instruction, true);
+  }
+  /*!
+   * \brief Defines the outputs alone, for who does not look at the primitive.
+   *
+   * Of the operands only the attributes of a decided number are looked at.
+   * \throws TraceFault where the outputs or the decision are not what the kind has.
+   */
+  template <typename Operands>
+  void Skip(const Instruction<Operands>& instruction) {
+    const InstructionSpec& spec = specs_[instruction.kind];
+    Define(spec, instruction.outputs);
+    Decide(spec, instruction, false);
   }
 
   /*! \brief How many random variables there are so far, and the letter of each: b, l or v. */
@@ -105,10 +124,12 @@ class InstructionBuilder {
   void AddAmounts(const SlotSpec& slot, const Operands& values);
   template <typename Operands>
   void AddAnything(const Operands& values);
+  void Define(const InstructionSpec& spec, std::size_t outputs);
   template <typename Operands>
-  void Define(const InstructionSpec& spec, const Instruction<Operands>& instruction);
+  void Decide(const InstructionSpec& spec, const Instruction<Operands>& instruction, bool is_added);
   template <typename Operands>
-  void Decide(const InstructionSpec& spec, const Instruction<Operands>& instruction);
+  void DecideFactors(const SlotSpec& slot, const Operands& factors, std::size_t outputs,
+                     bool is_added);
   void AddText(std::string_view text, const char* name);
   std::int64_t DecidedValue(std::int64_t variable) const {
     const std::int64_t value = decided_[static_cast<std::size_t>(variable)];
@@ -270,32 +291,24 @@ void InstructionBuilder::AddSlots(const std::vector<SlotSpec>& slots, Operands v
   if (!values.empty()) RefuseMore(are_inputs, FoundFirst(values));
 }
 
-template <typename Operands>
-void InstructionBuilder::Define(const InstructionSpec& spec,
-                                const Instruction<Operands>& instruction) {
-  const std::size_t defines = letters_.size();
-  const std::size_t outputs = instruction.outputs;
+inline void InstructionBuilder::Define(const InstructionSpec& spec, std::size_t outputs) {
   if (spec.outputs == Outputs::kMany ? outputs > kMaxOperands
                                      : outputs != (spec.outputs == Outputs::kOne)) {
     RefuseOutputs(spec.outputs, outputs);
   }
   letters_.insert(letters_.end(), outputs, spec.letter);
   decided_.insert(decided_.end(), outputs, kUndecided);
-  if (spec.outputs != Outputs::kNone) batch_->AddNumber(static_cast<std::int64_t>(defines));
-  if (spec.outputs == Outputs::kMany) batch_->AddNumber(static_cast<std::int64_t>(outputs));
-  if (spec.decision != Decision::kNone) {
-    Decide(spec, instruction);
-  } else if (instruction.is_decided) {
-    throw TraceFault("expected no decision, found one");
-  }
 }
 
 template <typename Operands>
 void InstructionBuilder::Decide(const InstructionSpec& spec,
-                                const Instruction<Operands>& instruction) {
+                                const Instruction<Operands>& instruction, bool is_added) {
+  if (spec.decision == Decision::kNone) {
+    if (instruction.is_decided) throw TraceFault("expected no decision, found one");
+    return;
+  }
   if (!instruction.is_decided) RefuseUndecided();
   const Operands& decision = instruction.decision;
-  std::size_t variable = letters_.size() - instruction.outputs;
   const bool are_factors = spec.decision == Decision::kFactors;
   const SlotSpec slot{"the decision", are_factors ? Slot::kIntegers : Slot::kInteger};
   const std::int64_t index =
@@ -303,20 +316,30 @@ void InstructionBuilder::Decide(const InstructionSpec& spec,
            are_factors ? "a list" : "a number")
           .number;
   if (are_factors) {
-    AddNumbers(slot.name, decision.Inside(), ValueForm::kInteger);
-    const std::size_t count = decision.Inside().Count();
-    if (count != instruction.outputs) RefuseFactors(instruction.outputs, count);
-    const std::int64_t* const factors = batch_->LastValues(count);
-    std::copy(factors, factors + count, decided_.begin() + static_cast<std::ptrdiff_t>(variable));
+    DecideFactors(slot, decision.Inside(), instruction.outputs, is_added);
     return;
   }
-  batch_->AddNumber(index);
+  if (is_added) batch_->AddNumber(index);
   if (spec.letter != 'v') return;  // a place among loops
   const Operands candidates = instruction.attributes.Inside();
   Operands candidate = candidates;
   for (std::int64_t i = 0; i < index && !candidate.empty(); ++i) candidate = candidate.Rest();
   if (index < 0 || candidate.empty()) RefuseIndex(candidates.Count(), index);
-  decided_[variable] = candidate.front().number;
+  decided_.back() = candidate.front().number;
+}
+
+template <typename Operands>
+void InstructionBuilder::DecideFactors(const SlotSpec& slot, const Operands& factors,
+                                       std::size_t outputs, bool is_added) {
+  const std::size_t count = factors.Count();
+  if (count != outputs) RefuseFactors(outputs, count);
+  std::int64_t* to = decided_.data() + (decided_.size() - outputs);
+  for (Operands rest = factors; !rest.empty(); rest = rest.Rest()) {
+    const Value& value = rest.front();
+    if (value.form != ValueForm::kInteger) Refuse(slot.name, "numbers", rest);
+    *to++ = value.number;
+  }
+  if (is_added) std::copy(to - outputs, to, batch_->AddList(count));
 }
 
 }  // namespace metaschedule

@@ -188,7 +188,7 @@ void TraceReader::DefineOutputs(const ffi::Sequence& outputs, const InstructionS
   }
 }
 
-void TraceReader::ReadInstruction(const ffi::Object* instruction, std::size_t kind,
+void TraceReader::ReadInstruction(const ffi::Object* instruction, std::size_t kind, bool is_omitted,
                                   const ffi::Any& decisions, TraceScratch* scratch) const {
   const InstructionSpec& spec = Instructions()[kind];
   const auto values = [&](const ffi::Field& field, const char* what) {
@@ -203,14 +203,23 @@ void TraceReader::ReadInstruction(const ffi::Object* instruction, std::size_t ki
   const ffi::Sequence& outputs =
       values_.ListOf(instruction_.outputs.Read(instruction), "the outputs");
   const bool is_decided = values_.IsDecision(decision.type_index);
-  scratch->builder_.Add(Instruction<LiveValues>{
-      kind, values(instruction_.inputs, "the inputs"),
-      values(instruction_.attributes, "the attributes"), static_cast<std::size_t>(outputs.size),
-      is_decided, LiveValues(&decision, &decision + is_decided, &values_, &scratch->scope_)});
+  const LiveValues decided(&decision, &decision + is_decided, &values_, &scratch->scope_);
+  const auto count = static_cast<std::size_t>(outputs.size);
+  if (is_omitted) {
+    const bool is_place = spec.decision == Decision::kIndex && spec.letter == 'v';
+    scratch->builder_.Skip(Instruction<LiveValues>{
+        kind, decided.End(),
+        is_place ? values(instruction_.attributes, "the attributes") : decided.End(), count,
+        is_decided, decided});
+  } else {
+    scratch->builder_.Add(Instruction<LiveValues>{kind, values(instruction_.inputs, "the inputs"),
+                                                  values(instruction_.attributes, "the attributes"),
+                                                  count, is_decided, decided});
+  }
   DefineOutputs(outputs, spec, scratch);
 }
 
-void TraceReader::ReadItem(const Held& held, int until, InstructionAhead* ahead,
+void TraceReader::ReadItem(const Held& held, const Asked& asked, InstructionAhead* ahead,
                            const ffi::Sequence* next, TraceScratch* scratch) const {
   scratch->builder_.BeginTrace();
   scratch->scope_.BeginTrace();
@@ -237,12 +246,13 @@ void TraceReader::ReadItem(const Held& held, int until, InstructionAhead* ahead,
       }
       const ffi::Object* const instruction = list.items[i].object;
       const std::size_t kind = KindOf(instruction, scratch);
-      if (static_cast<int>(kind) == until) {
+      if (static_cast<int>(kind) == asked.until) {
         scratch->last_kind_ = instruction_.kind.Read(instruction).object;
         return;  // what was decided after it is not of interest
       }
       spec = &Instructions()[kind];
-      ReadInstruction(instruction, kind, decisions, scratch);
+      const bool is_omitted = asked.omitted != nullptr && (*asked.omitted)[kind];
+      ReadInstruction(instruction, kind, is_omitted, decisions, scratch);
       decided += spec->decision != Decision::kNone;
     }
   } catch (const TraceFault& fault) {
@@ -257,17 +267,17 @@ void TraceReader::ReadItem(const Held& held, int until, InstructionAhead* ahead,
   }
 }
 
-void TraceReader::Read(const ffi::Sequence& traces, std::size_t i, int until,
+void TraceReader::Read(const ffi::Sequence& traces, std::size_t i, const Asked& asked,
                        TraceScratch* scratch) const {
-  InstructionAhead ahead(&instruction_, &values_);
+  InstructionAhead ahead(&instruction_, &values_, &scratch->kinds_, asked.omitted);
   Queue queue(this, &traces, i, i + 1);
-  ReadNext(i, until, &queue, &ahead, scratch);
+  ReadNext(i, asked, &queue, &ahead, scratch);
 }
 
-void TraceReader::ReadNext(std::size_t i, int until, Queue* queue, InstructionAhead* ahead,
+void TraceReader::ReadNext(std::size_t i, const Asked& asked, Queue* queue, InstructionAhead* ahead,
                            TraceScratch* scratch) const {
   try {
-    ReadItem(queue->At(i), until, ahead, queue->After(i), scratch);
+    ReadItem(queue->At(i), asked, ahead, queue->After(i), scratch);
     scratch->batch.End();
   } catch (const StateError& error) {
     scratch->batch.Rollback();
@@ -279,19 +289,21 @@ void TraceReader::ReadNext(std::size_t i, int until, Queue* queue, InstructionAh
 void TraceReader::Encode(const ffi::Sequence& traces, const Encoder& encoder, int threads,
                          float* out, EncodingReport* report) const {
   const auto count = static_cast<std::size_t>(traces.size);
-  const std::size_t size = encoder.layout().size();
+  const Layout& layout = encoder.layout();
+  const std::size_t size = layout.size();
+  const Asked asked{layout.until, layout.omitted.empty() ? nullptr : &layout.omitted};
   std::mutex report_mutex;
   // A thread works on one run of blocks, so that its scratch serves many traces.
   const std::size_t share = std::max(
       kTracesPerBlock, count / (4 * static_cast<std::size_t>(ResolveThreads(threads))) + 1);
   ParallelFor(count, share, threads, [&](std::size_t begin, std::size_t end) {
     TraceScratch scratch;
-    InstructionAhead ahead(&instruction_, &values_);
+    InstructionAhead ahead(&instruction_, &values_, &scratch.kinds_, asked.omitted);
     Queue queue(this, &traces, begin, end);
     EncodingReport part;
     for (std::size_t i = begin; i < end; ++i) {
       scratch.batch.Clear();
-      ReadNext(i, encoder.layout().until, &queue, &ahead, &scratch);
+      ReadNext(i, asked, &queue, &ahead, &scratch);
       encoder.Encode(scratch.batch[0], out + i * size, &part);
     }
     const std::lock_guard<std::mutex> lock(report_mutex);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/encoder.h"
 #include "core/primitive.h"
@@ -34,6 +35,12 @@ class TraceScratch {
   const ffi::Object* last_kind_ = nullptr;  ///< at which reading stops, once it has been met
 };
 
+/*! \brief What of a trace is asked for; the rest may be left out. */
+struct Asked {
+  int until = -1;  ///< the kind to stop before, or -1: see Layout::until
+  const std::vector<bool>* omitted = nullptr;  ///< kinds to leave out, or null
+};
+
 /*! \brief Reads traces of the TVM that the process has loaded. Any number of threads may share it.
  */
 class TraceReader {
@@ -48,11 +55,11 @@ class TraceReader {
 
   /*!
    * \brief Appends the program of traces.items[i] to the scratch's batch.
-   * \param until The kind to stop before, or -1: see Layout::until.
    * \throws StateError that names the trace, the instruction and the operand; the batch is as
    * before then.
    */
-  void Read(const ffi::Sequence& traces, std::size_t i, int until, TraceScratch* scratch) const;
+  void Read(const ffi::Sequence& traces, std::size_t i, const Asked& asked,
+            TraceScratch* scratch) const;
 
   /*!
    * \brief Encodes every trace: `out` gets traces.size * L * E numbers.
@@ -94,12 +101,12 @@ class TraceReader {
   bool IsSchedule(std::int32_t type) const;
   /*! \return The trace's instructions where that is known without looking at them, or null. */
   const ffi::Sequence* PeekInstructions(const Held& held) const;
-  void ReadNext(std::size_t i, int until, Queue* queue, InstructionAhead* ahead,
+  void ReadNext(std::size_t i, const Asked& asked, Queue* queue, InstructionAhead* ahead,
                 TraceScratch* scratch) const;
-  void ReadItem(const Held& held, int until, InstructionAhead* ahead, const ffi::Sequence* next,
-                TraceScratch* scratch) const;
-  void ReadInstruction(const ffi::Object* instruction, std::size_t kind, const ffi::Any& decisions,
-                       TraceScratch* scratch) const;
+  void ReadItem(const Held& held, const Asked& asked, InstructionAhead* ahead,
+                const ffi::Sequence* next, TraceScratch* scratch) const;
+  void ReadInstruction(const ffi::Object* instruction, std::size_t kind, bool is_omitted,
+                       const ffi::Any& decisions, TraceScratch* scratch) const;
   std::size_t KindOf(const ffi::Object* instruction, TraceScratch* scratch) const;
   void DefineOutputs(const ffi::Sequence& outputs, const InstructionSpec& spec,
                      TraceScratch* scratch) const;
