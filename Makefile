@@ -42,7 +42,7 @@ export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help quickstart test test-cpp test-python test-metaschedule lint lint-python lint-cpp tidy format bench results results-public dataset \
+.PHONY: help quickstart test test-cpp test-python test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches dataset \
 	pretrained fuzz sanitize clean distclean
 
 help:  ## what there is to make
@@ -97,6 +97,9 @@ results-public: $(VENV)/.package  ## the same for public logs: make results-publ
 	$(BIN)/tlp-tvm dataset build $(foreach p,$(PUBLIC_GPUS),$(p)=$(LOGS)/$(p)) --odd-targets --skip-bad-lines \
 	  --split task --test-share 0.2 --validation-share 0 --replace --out build/public-gpu
 	$(BIN)/python benchmarks/results.py --public --only public share-v100 share-k80 share-mi50
+
+searches: $(VENV)/.package  ## compare searches again for docs/search.md (two hours on two cores that do nothing else)
+	$(BIN)/python benchmarks/searches.py --run ansor
 
 dataset: $(VENV)/.package  ## the programs of datasets/ as one dataset in build/dataset, and what is in it
 	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide --replace --out build/dataset

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pages import put
 from tlp_tvm.files import write_whole
 
 ROOT = Path(__file__).parent.parent
@@ -186,16 +186,6 @@ def tables(name: str, said: dict[str, Any]) -> str:
     tasks = " or ".join(map(str, sorted(ranked)))
     about = f"{part.words} {tasks} tasks, seeds {', '.join(map(str, said['seeds']))}. `{part.line}`"
     return "\n".join([f"### {part.title}", "", about.strip(), "", *rows, ""])
-
-
-def put(file: Path, name: str, text: str) -> None:
-    """Replace what stands between a file's two marks of a name."""
-    before = file.read_text()
-    marks = rf"(<!-- {name}: begin -->\n).*(<!-- {name}: end -->)"
-    after, count = re.subn(marks, lambda found: found[1] + text + found[2], before, flags=re.DOTALL)
-    if count != 1:
-        raise SystemExit(f"{file}: expected one pair of marks <!-- {name}: begin -->, found {count}")
-    write_whole(file, after)
 
 
 def main() -> None:

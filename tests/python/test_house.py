@@ -14,7 +14,14 @@ import pytest
 import tlp_tvm
 
 ROOT = Path(__file__).parents[2]
-PAPERS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "datasets/README.md"]
+PAPERS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/architecture.md",
+    "docs/search.md",
+    "datasets/README.md",
+]
 
 
 def read(path: str) -> str:

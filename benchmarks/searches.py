@@ -1,0 +1,167 @@
+"""What docs/search.md and the README say of searches, from the comparisons that measured it.
+
+Set-up: `COMPARISONS`, each a `tlp-tvm compare` command, which needs a machine that does nothing else for an
+hour or two. What it measured, every program of every search, is kept in docs/results/searches/.
+Baseline: TVM's own XGBModel in the same run, with the rounds and population of TVM's scheduler.
+Checked: a comparison that is not whole is not kept.
+
+    python benchmarks/searches.py [--run NAME]
+
+Without --run the pages are written again from what is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pages import put
+from tlp_tvm.comparison.stopwatch import PARTS
+from tlp_tvm.comparison.summary import RESULTS, Against, Comparison, Run, read_comparison
+from tlp_tvm.files import write_whole
+
+ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "docs" / "results" / "searches"
+MAIN = "from tlp_tvm.cli.app import main; main()"
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison and how it is made."""
+
+    title: str
+    command: str
+    """Behind `tlp-tvm compare`, without --out."""
+
+    @property
+    def networks(self) -> list[str]:
+        """Whose tasks are searched."""
+        words = shlex.split(self.command)
+        return words[: next(i for i, word in enumerate(words) if word.startswith("--"))]
+
+
+COMPARISONS: dict[str, Compared] = {
+    "ansor": Compared(
+        "Ansor: six tasks of networks that no shipped model has seen",
+        "resnet_50-224 bert_base-128 inception_v3 --tasks 2 --seeds 2 --trials 200 --models tlp-online,xgb "
+        '--target "llvm -mcpu=skylake-avx512 -num-cores=2"',
+    ),
+}
+
+
+def table(comparison: Comparison) -> list[str]:
+    """Every search: its best latency, when it was level with the baseline's last, and its whole time."""
+    baseline = comparison.baseline
+    assert baseline is not None
+    names = [baseline, *(name for name in comparison.contenders if name != baseline)]
+    lines = [
+        "| task | seed | " + " | ".join(f"{name}: ms | {_times(name, baseline)}" for name in names) + " |"
+    ]
+    lines.append("|---" * (2 + 2 * len(names)) + "|")
+    found = {(run.task, run.seed, run.contender): run for run in comparison.runs()}
+    for group in comparison.content["groups"]:
+        key = (group["task"], group["seed"])
+        goal = float(found[(*key, baseline)].best[-1])
+        networks = ", ".join(f"{name} x{times}" for name, times in group["networks"].items())
+        cells = [f"{group['desc'].removeprefix('vm_mod_fused_')} ({networks})", str(group["seed"])]
+        for name in names:
+            run = found[(*key, name)]
+            cells += [f"{run.best[-1] * 1e3:.3f}", _when(run, goal, name == baseline)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _times(name: str, baseline: str) -> str:
+    return "s" if name == baseline else "level after / in all, s"
+
+
+def _when(run: Run, goal: float, is_baseline: bool) -> str:
+    if is_baseline:
+        return f"{run.clock[-1]:.0f}"
+    reached = run.reached(goal)
+    return f"{'never' if reached is None else format(reached[1], '.0f')} / {run.clock[-1]:.0f}"
+
+
+def sentences(comparison: Comparison) -> list[str]:
+    """A line a contender beside the baseline."""
+    return [_sentence(each, str(comparison.baseline)) for each in comparison.against_baseline()]
+
+
+def _sentence(each: Against, baseline: str) -> str:
+    return (
+        f"- `{each.contender}` against `{baseline}`, {each.runs} searches: level with its last latency in "
+        f"{each.reached}, there {each.sooner:.1f} times sooner with {each.fewer:.1f} times fewer programs "
+        f"(geometric means; {each.sooner_bound:.1f} times sooner if one that never was level counts with its "
+        f"whole time); in the end {each.latency:.3f} of its latency (geometric mean), {each.slowest:.3f} at "
+        "worst."
+    )
+
+
+def spent(comparison: Comparison) -> list[str]:
+    """Where the time went, of all searches together."""
+    lines = [f"| seconds | {' | '.join(PARTS)} | all |", "|---" * (2 + len(PARTS)) + "|"]
+    for name in comparison.contenders:
+        runs = [run for run in comparison.runs() if run.contender == name]
+        parts = [sum(run.spent[part] for run in runs) for part in PARTS]
+        lines.append(f"| {name} | {' | '.join(f'{value:.0f}' for value in [*parts, sum(parts)])} |")
+    return lines
+
+
+def section(name: str, comparison: Comparison) -> str:
+    """A comparison's part of docs/search.md."""
+    about, content = COMPARISONS[name], comparison.content
+    how = (
+        f"`tlp-tvm compare {about.command}`: {content['trials']} programs each, {content['cpu']}, "
+        f"TVM {content['versions']['tvm']}."
+    )
+    lines = [f"### {about.title}", "", how, "", *table(comparison), "", *sentences(comparison), ""]
+    return "\n".join([*lines, *spent(comparison), ""])
+
+
+def kept() -> dict[str, Comparison]:
+    """The comparisons that were measured."""
+    return {name: read_comparison(KEPT / name) for name in COMPARISONS if (KEPT / name / RESULTS).is_file()}
+
+
+def run(name: str) -> None:
+    """Compare, or go on with it, and keep what came of it."""
+    about, out = COMPARISONS[name], ROOT / "runs" / f"compare-{name}"
+    command = [sys.executable, "-c", MAIN, "compare", *shlex.split(about.command), "--out", str(out)]
+    subprocess.run(command, cwd=ROOT, check=True)
+    keep(name, out)
+
+
+def keep(name: str, out: Path) -> None:
+    """Keep what a comparison measured, in lines short enough for a diff."""
+    (KEPT / name).mkdir(parents=True, exist_ok=True)
+    content = dict(read_comparison(out).content)
+    groups = ",\n".join(json.dumps(group) for group in content.pop("groups"))
+    text = f'{json.dumps(content)[:-1]}, "groups": [\n{groups}\n]}}\n'
+    write_whole(KEPT / name / RESULTS, text)
+
+
+def write_pages(found: dict[str, Comparison], pages: Sequence[Path]) -> None:
+    """Write docs/search.md's tables and the README's sentences."""
+    search, readme = pages
+    put(search, "searches", "\n".join(section(name, each) for name, each in found.items()))
+    put(readme, "searches", "\n".join(line for each in found.values() for line in sentences(each)) + "\n")
+
+
+def main() -> None:
+    """Run one if asked to, then write the pages."""
+    parser = argparse.ArgumentParser(description="The tables of docs/search.md.")
+    parser.add_argument("--run", choices=list(COMPARISONS))
+    asked = parser.parse_args()
+    if asked.run:
+        run(asked.run)
+    write_pages(kept(), [ROOT / "docs" / "search.md", ROOT / "README.md"])
+
+
+if __name__ == "__main__":
+    main()
