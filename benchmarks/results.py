@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pages import put
+from marked_pages import put
+
 from tlp_tvm.files import write_whole
 
 ROOT = Path(__file__).parent.parent

@@ -21,7 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pages import put
+from marked_pages import put
+
 from tlp_tvm.comparison.stopwatch import PARTS
 from tlp_tvm.comparison.summary import RESULTS, Against, Comparison, Run, read_comparison
 from tlp_tvm.files import write_whole
