@@ -32,7 +32,7 @@ NETWORK = "mlp"
 TASKS = 4
 TARGET = "llvm -num-cores=1"
 QUICK = MeasureSettings(threads=0, timing=Timing(repeat=2, min_repeat_ms=1))
-KILLS = 10
+KILLS = 4
 DEADLINE_S = 120
 
 
