@@ -106,3 +106,29 @@ def test_tasks_are_the_same_with_and_without_parameters() -> None:
 @pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_the_example_for_pytorch_computes_the_same(tmp_path: Path) -> None:
     assert runpy.run_path(str(EXAMPLE))["main"]("random", 8, tmp_path) < 1e-5
+
+
+def test_the_commands_need_no_tvm_but_this_one(tmp_path: Path) -> None:
+    quick = ["--framework", "metaschedule", "--target", TARGET, "--trials", "4", "--json", "--out"]
+    tune = ["tune", "mlp", "--model", "random", "--measures-per-round", "2", *quick, str(tmp_path / "run")]
+    compare = [
+        "compare",
+        "mlp",
+        "--models",
+        "random:2:16",
+        "--tasks",
+        "1",
+        *quick,
+        str(tmp_path / "compared"),
+    ]
+    main = [sys.executable, "-c", "from tlp_tvm.cli.app import main; main()"]
+    tuned, compared = (
+        json.loads(subprocess.run([*main, *command], capture_output=True, check=True).stdout.splitlines()[-1])
+        for command in (tune, compare)
+    )
+
+    assert (tuned["trials"], tuned["network"]) == (4, "mlp")
+    assert compared["contenders"] == ["random:2:16"]
+    for folder in ("run", "compared"):
+        subprocess.run([*main, "report", str(tmp_path / folder)], capture_output=True, check=True)
+        assert (tmp_path / folder / "report.html").exists()

@@ -102,11 +102,6 @@ def tune(
 
     Example: tlp-tvm tune net.onnx --shape image=1,3,224,224 --warm-start runs/dqn --out runs/net
     """
-    from tlp_tvm.ansor.measure import MeasureSettings
-    from tlp_tvm.ansor.network_files import parse_shapes
-    from tlp_tvm.ansor.tune_settings import TuneSettings
-    from tlp_tvm.ansor.tuning import tune_network
-
     if framework_of(framework) == "metaschedule":
         from tlp_tvm.metaschedule.tuning import TraceTuneSettings
         from tlp_tvm.metaschedule.tuning import tune_network as tune_traces
@@ -127,6 +122,11 @@ def tune(
         asked = TraceTuneSettings(network, out, model, target, trials, platform, seed, measures_per_round)
         _tune(lambda observer: tune_traces(asked, observer), as_json)
         return
+    from tlp_tvm.ansor.measure import MeasureSettings
+    from tlp_tvm.ansor.network_files import parse_shapes
+    from tlp_tvm.ansor.tune_settings import TuneSettings
+    from tlp_tvm.ansor.tuning import tune_network
+
     settings = TuneSettings(
         network=network,
         out=out,
