@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import collections
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 
 class TuneObserver:
@@ -47,3 +50,34 @@ class TuneObserver:
             estimate: weighted sum of the tasks' best so far, seconds; infinity while a task has none.
             failures: reason to how many programs failed for it.
         """
+
+
+class Steps:
+    """Tells an observer of a tuning's steps, and notes how long each took.
+
+    Attributes:
+        observer: is told.
+        seconds: spent by step.
+    """
+
+    def __init__(self, observer: TuneObserver) -> None:
+        """Begin.
+
+        Args:
+            observer: is told.
+        """
+        self.observer = observer
+        self.seconds: dict[str, float] = collections.defaultdict(float)
+
+    @contextmanager
+    def step(self, name: str, words: str) -> Iterator[None]:
+        """A step.
+
+        Args:
+            name: in `seconds`; steps of the same name add up.
+            words: that the observer is told.
+        """
+        self.observer.step(words)
+        began = time.time()
+        yield
+        self.seconds[name] += time.time() - began

@@ -5,9 +5,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 import platform as machine
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from tlp_tvm.ansor.run_folder import RunFolder, read_run
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.ansor.tasks import extract_tasks
 from tlp_tvm.ansor.tune_inputs import cores_of, hardware_of, model_source, quiet_builds, target_of
-from tlp_tvm.ansor.tune_observer import TuneObserver
+from tlp_tvm.ansor.tune_observer import Steps, TuneObserver
 from tlp_tvm.ansor.tune_search import TuneSearch, most_common
 from tlp_tvm.ansor.tune_settings import DEFAULT_MODEL, TaskResult, TuneResult, TuneSettings
 from tlp_tvm.ansor.warm_start import sources_of
@@ -61,13 +60,12 @@ def tune_network(settings: TuneSettings, observer: TuneObserver | None = None) -
     return _Tuning(settings, observer or TuneObserver()).run()
 
 
-class _Tuning:
+class _Tuning(Steps):
     """One call of `tune_network`, step by step."""
 
     def __init__(self, settings: TuneSettings, observer: TuneObserver) -> None:
+        super().__init__(observer)
         self.settings = settings
-        self.observer = observer
-        self.seconds: dict[str, float] = collections.defaultdict(float)
         self.failures: collections.Counter[str] = collections.Counter()
         self.no_library = ""
 
@@ -95,7 +93,7 @@ class _Tuning:
                 "which are worth more than a choice without measuring; choose another --out"
             )
 
-        with self._step("tasks", "splitting the network into tasks"), quiet_builds():
+        with self.step("tasks", "splitting the network into tasks"), quiet_builds():
             extracted, weights = extract_tasks((module, parameters), str(target), hardware_of(target))
             tasks, kept = keep_layout_where_needed(extracted)
         plan = NetworkPlan(tasks, weights, self._threads(target))
@@ -104,7 +102,7 @@ class _Tuning:
         self._check_trials(len(tasks))
         here, untuned = runs_here(target), None
         if here:
-            with self._step("build", "building the network without records"), quiet_builds():
+            with self.step("build", "building the network without records"), quiet_builds():
                 untuned = build_untuned(module, parameters, target)
 
         reused = 0
@@ -124,7 +122,7 @@ class _Tuning:
                 f"{folder.log}: expected programs that run, found none; {most_common(self.failures)}"
             )
         write_whole(folder.best, "".join(lines.values()))
-        with self._step("build", "building the network from the records"), quiet_builds():
+        with self.step("build", "building the network from the records"), quiet_builds():
             tuned, library = None, None
             try:
                 tuned = build_tuned(module, parameters, target, folder.best, kept, set(keys))
@@ -135,7 +133,7 @@ class _Tuning:
                 self.no_library = str(failure).strip().splitlines()[-1]
         ended = None
         if here and tuned is not None:
-            with self._step("compare", "timing the network, untuned and tuned in turns"):
+            with self.step("compare", "timing the network, untuned and tuned in turns"):
                 values = random_inputs(module, parameters)
                 ended = compare(untuned, tuned, values, target, settings.turns, self._threads(target))
         results = _task_results(tasks, weights, history, best, lines)
@@ -166,7 +164,7 @@ class _Tuning:
             with (
                 folder.tvm_log.open("ab") as output,
                 native_messages_to(output) if settings.hide_messages else nullcontext(),
-                self._step("search", "choosing programs without measuring"),
+                self.step("search", "choosing programs without measuring"),
                 stop,
             ):
                 return choose_programs(
@@ -258,13 +256,6 @@ class _Tuning:
 
     def _threads(self, target: Any) -> int:
         return self.settings.measure.threads or cores_of(target)
-
-    @contextmanager
-    def _step(self, name: str, words: str) -> Iterator[None]:
-        self.observer.step(words)
-        began = time.time()
-        yield
-        self.seconds[name] += time.time() - began
 
 
 def _task_results(

@@ -28,7 +28,7 @@ from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.run_folder import RunFolder, read_run
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.ansor.tune_inputs import model_source
-from tlp_tvm.ansor.tune_observer import TuneObserver
+from tlp_tvm.ansor.tune_observer import Steps, TuneObserver
 from tlp_tvm.ansor.tune_settings import MOST_PER_ROUND, TaskResult, TuneResult
 from tlp_tvm.dataset.source import WORKLOADS
 from tlp_tvm.errors import TuningError
@@ -96,13 +96,12 @@ def tune_network(settings: TraceTuneSettings, observer: TuneObserver | None = No
     return _Tuning(settings, observer or TuneObserver()).run()
 
 
-class _Tuning:
+class _Tuning(Steps):
     """One call of `tune_network`, step by step."""
 
     def __init__(self, settings: TraceTuneSettings, observer: TuneObserver) -> None:
+        super().__init__(observer)
         self.settings = settings
-        self.observer = observer
-        self.seconds: dict[str, float] = collections.defaultdict(float)
         self.failures: collections.Counter[str] = collections.Counter()
 
     def run(self) -> TuneResult:
@@ -117,30 +116,30 @@ class _Tuning:
         for file in (folder.log, settings.out / WORKLOADS):
             mend_log(file)
         bound = _bound(module, parameters)
-        with self._step("tasks", f"splitting {self.network} into tasks"):
+        with self.step("tasks", f"splitting {self.network} into tasks"):
             tasks = [TraceTask(task) for task in tasks_of(bound, self.target)]
         planned = [_planned(task) for task in tasks]
         folder.write({**before, **self._description(), "planned": planned})
         keys = [task.workload_key for task in tasks]
-        reused = len(read_history(folder.log, keys))
-        self._search(tasks, reused, folder)
+        known = read_history(folder.log, keys)
+        self._search(tasks, known, folder)
         history = read_history(folder.log, keys)
         inputs = end_to_end.random_inputs(bound)
-        with self._step("build", "building the network, without records and from them"):
+        with self.step("build", "building the network, without records and from them"):
             untuned = end_to_end.compiled(module, parameters, self.target)
             tuned = end_to_end.compiled(module, parameters, self.target, _database(settings.out))
-        with self._step("compare", "timing the network, untuned and tuned in turns"):
+        with self.step("compare", "timing the network, untuned and tuned in turns"):
             threads = settings.measure.threads or cores_of(self.target)
             ended = end_to_end.compare(untuned, tuned, inputs, self.target, settings.turns, threads)
             outputs = end_to_end.run_once(tuned, inputs, self.target)
         library = save_tuned(tuned, self.target, folder.path, self.network, inputs, outputs)
-        return self._finish(folder, tasks, history, reused, ended, library)
+        return self._finish(folder, tasks, history, len(known), ended, library)
 
-    def _search(self, tasks: Sequence[TraceTask], known: int, folder: RunFolder) -> None:
+    def _search(self, tasks: Sequence[TraceTask], known: History, folder: RunFolder) -> None:
         """TVM's own tuning of all tasks."""
         settings = self.settings
-        self.observer.planned(len(tasks), settings.trials, known)
-        if known >= settings.trials:
+        self.observer.planned(len(tasks), settings.trials, len(known))
+        if len(known) >= settings.trials:
             return
         from tvm.s_tir import meta_schedule as ms
         from tvm.s_tir.meta_schedule.relax_integration import extracted_tasks_to_tune_contexts
@@ -154,8 +153,8 @@ class _Tuning:
                 num_threads=cores_of(self.target),
                 seed=settings.seed,
             )
-        best = read_history(folder.log, [task.workload_key for task in tasks]).best
-        measured = known
+        best = known.best
+        measured = len(known)
 
         def on_program(reason: str) -> None:
             nonlocal measured
@@ -183,7 +182,7 @@ class _Tuning:
                     tasks=contexts,
                     task_weights=weights,
                     work_dir=str(settings.out),
-                    max_trials_global=settings.trials - known,
+                    max_trials_global=settings.trials - len(known),
                     num_trials_per_iter=settings.measures_per_round or MOST_PER_ROUND,
                     builder=builder,
                     runner=runner,
@@ -276,13 +275,6 @@ class _Tuning:
             },
             "cpu": this_cpu().model,
         }
-
-    @contextmanager
-    def _step(self, name: str, words: str) -> Iterator[None]:
-        self.observer.step(words)
-        began = time.time()
-        yield
-        self.seconds[name] += time.time() - began
 
 
 def _model(named: str, platform: str | None, target: Any) -> tuple[Any, str, str]:

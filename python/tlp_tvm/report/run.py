@@ -146,7 +146,10 @@ def _content(path: Path) -> dict[str, Any]:
 
 def _log(path: Path) -> tuple[RecordBatch, bool]:
     """The records, and whether the last line was cut off, as a kill leaves it."""
-    text = _bytes(path)
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise _no_log(path, error) from error
     if not text or text.endswith(b"\n"):
         return read_records(path), False
     batch = read_records(path, errors="skip")
@@ -159,20 +162,16 @@ def _log(path: Path) -> tuple[RecordBatch, bool]:
 
 def _database(path: Path) -> tuple[TraceBatch, bool]:
     """The same of MetaSchedule's records."""
-    _bytes(path)
     try:
         return read_database(path)
     except DatasetError as error:
         raise TuningError(str(error)) from error
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
     except OSError as error:
-        raise TuningError(
-            f"{path}: expected the log of the run, found: {error.strerror}; tune again"
-        ) from error
+        raise _no_log(path, error) from error
+
+
+def _no_log(path: Path, error: OSError) -> TuningError:
+    return TuningError(f"{path}: expected the log of the run, found: {error.strerror}; tune again")
 
 
 def _task(
