@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -202,17 +203,25 @@ with MeasuringPool(MeasureSettings(children=1)) as pool:
 
 
 @pytest.mark.skipif(not measure_worker.realtime_allowed(), reason="no right to a real-time priority here")
-def test_a_realtime_priority_is_given_back_and_paused_from() -> None:
+def test_a_realtime_priority_is_all_threads_and_given_back_and_paused_from() -> None:
     before = os.sched_getscheduler(0)
-    inside = []
+    done = threading.Event()
+    earlier = threading.Thread(target=done.wait)
+    earlier.start()
+
+    def policies() -> list[int]:
+        return [os.sched_getscheduler(thread) for thread in (0, earlier.native_id)]
 
     began = time.perf_counter()
     with measure_worker._undisturbed(True):
-        inside.append(os.sched_getscheduler(0))
+        inside = policies()
         while time.perf_counter() - began < 0.1:
             pass
     took = time.perf_counter() - began
 
-    assert inside == [os.SCHED_FIFO]
-    assert os.sched_getscheduler(0) == before
+    after = policies()
+    done.set()
+    earlier.join()
+    assert inside == [os.SCHED_FIFO] * 2
+    assert after == [before] * 2
     assert took >= 0.1 * (1 + measure_worker._PAUSE)

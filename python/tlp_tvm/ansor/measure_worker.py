@@ -271,22 +271,29 @@ def _device_of(program: Program) -> Any:
 
 @contextlib.contextmanager
 def _undisturbed(realtime: bool) -> Iterator[None]:
-    """A real-time priority, which threads that start inside inherit, and a pause after it, if asked for.
+    """A real-time priority for all threads of this process, and a pause after it, if asked for.
 
-    Linux stops all that runs at such a priority for 50 ms once it has had 950 of 1,000 ms, in the middle of
-    whatever is being timed.
+    All threads: TVM's pool may be there already, and a main thread that waits for a worker of a lower priority
+    on the same core keeps it from running. Linux stops all that runs at such a priority for 50 ms once it has
+    had 950 of 1,000 ms, in the middle of whatever is being timed.
     """
     if not realtime:
         yield
         return
-    before = os.sched_getscheduler(0)
     began = time.perf_counter()
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    _schedule_all(os.SCHED_FIFO, 1)
     try:
         yield
     finally:
-        os.sched_setscheduler(0, before, os.sched_param(0))
+        _schedule_all(os.SCHED_OTHER, 0)
         time.sleep(_PAUSE * (time.perf_counter() - began))
+
+
+def _schedule_all(policy: int, priority: int) -> None:
+    """Give every thread of this process a priority; those that start later have that of who starts them."""
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(ProcessLookupError):  # a thread that ends meanwhile
+            os.sched_setscheduler(int(thread), policy, os.sched_param(priority))
 
 
 def realtime_allowed() -> bool:
