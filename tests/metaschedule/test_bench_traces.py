@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,14 +29,18 @@ def test_both_routes_are_timed_for_both_targets() -> None:
     figures = json.loads(result.stdout.strip().splitlines()[-1])
     assert [entry["target"] for entry in figures["extract"]] == ["llvm", "cuda"]
     for entry in figures["extract"]:
-        assert entry["ratio"] == entry["every_thread"] / entry["as_json"] > 0
+        assert entry["ratio"] == entry["every_thread"] / entry["python_route"] > 0
+        assert entry["json_ratio"] == entry["every_thread"] / entry["json_route"] > 0
         assert entry["candidates"] == 4
 
 
-def test_routes_that_differ_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = traces.encode_through_json
-    monkeypatch.setattr(traces, "encode_through_json", lambda *a, **k: slow(*a, **k) + 1)
-    with pytest.raises(AssertionError, match="the two routes differ"):
+@pytest.mark.parametrize(
+    ("where", "name"), [(traces, "encode_through_json"), (extract_traces.PythonAlignedEncoder, "encode")]
+)
+def test_routes_that_differ_are_not_timed(where: Any, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = getattr(where, name)
+    monkeypatch.setattr(where, name, lambda *a, **k: right(*a, **k) + 1)
+    with pytest.raises(AssertionError, match="the routes differ"):
         extract_traces.bench_extract_traces("softmax", "llvm", count=2, seconds=0)
 
 

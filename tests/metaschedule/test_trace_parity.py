@@ -11,19 +11,30 @@ import pytest
 
 from sampled import programs
 from tlp_tvm import _core
+from tlp_tvm.bench.trace_route import steps_of
 from tlp_tvm.features import EncodingReport, extract_traces
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule import traces
 from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.records import read_tuning_records
 from tlp_tvm.metaschedule.workloads import TARGETS, WORKLOADS, workload
-from trace_reference import as_numbers, steps_of
 
 LAYOUT = FeatureLayout.preset("metaschedule")
 
 every = pytest.mark.parametrize(
     ("name", "target"), [(name, target) for target in TARGETS for name in WORKLOADS]
 )
+
+
+def as_numbers(value: Any) -> Any:
+    """JSON of `as_json`, in which TVM leaves numbers as objects of its own."""
+    if isinstance(value, list):
+        return [as_numbers(item) for item in value]
+    if isinstance(value, dict):
+        return {key: as_numbers(item) for key, item in value.items()}
+    if type(value).__name__ in ("IntImm", "FloatImm"):
+        return value.value
+    return value
 
 
 def candidates(name: str, target: str, count: int) -> Any:

@@ -273,9 +273,9 @@ def _device_of(program: Program) -> Any:
 def _undisturbed(realtime: bool) -> Iterator[None]:
     """A real-time priority for all threads of this process, and a pause after it, if asked for.
 
-    All threads: TVM's pool may be there already, and a main thread that waits for a worker of a lower priority
-    on the same core keeps it from running. Linux stops all that runs at such a priority for 50 ms once it has
-    had 950 of 1,000 ms, in the middle of whatever is being timed.
+    All threads: TVM's pool may be there already, and a main thread that waits for a worker of a lower
+    priority on the same core keeps it from running. Linux stops all that runs at such a priority for 50 ms
+    once it has had 950 of 1,000 ms, in the middle of whatever is being timed.
     """
     if not realtime:
         yield
@@ -291,9 +291,9 @@ def _undisturbed(realtime: bool) -> Iterator[None]:
 
 def _schedule_all(policy: int, priority: int) -> None:
     """Give every thread of this process a priority; those that start later have that of who starts them."""
-    for thread in os.listdir("/proc/self/task"):
+    for thread in Path("/proc/self/task").iterdir():
         with contextlib.suppress(ProcessLookupError):  # a thread that ends meanwhile
-            os.sched_setscheduler(int(thread), policy, os.sched_param(priority))
+            os.sched_setscheduler(int(thread.name), policy, os.sched_param(priority))
 
 
 def realtime_allowed() -> bool:

@@ -3,9 +3,10 @@
 Set-up: random programs of one task, sampled by MetaSchedule, handed over as its search does; the native
 reader over the same candidates again and again, with one thread and with all. Output goes to one array,
 reused.
-Baseline, same candidates, same run: TVM's `Trace.as_json` of each, its text by `json.dumps`, and our own
-reader and encoder of that text, which are native: a plain encoder in Python would be slower.
-Checked before timing: both routes give the same embedding, in every number.
+Baselines, same candidates, same run: the Python route, TVM's `Trace.as_json` of each, its text by
+`json.dumps` and `json.loads`, a plain encoder; and the same text read and encoded natively, what is left
+where TVM's objects cannot be read.
+Checked before timing: all routes give the same embedding, the native ones in every number.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from tlp_tvm.bench.python_route import PythonAlignedEncoder
 from tlp_tvm.bench.timing import rate_of
+from tlp_tvm.bench.trace_route import steps_of
 from tlp_tvm.bench.traces import candidates
 from tlp_tvm.layout import FeatureLayout
 
@@ -33,17 +36,24 @@ class TraceExtractResult:
     """Per candidate, mean."""
     one_thread: float
     every_thread: float
-    as_json: float
-    """`Trace.as_json`, `json.dumps`, reading and encoding the text."""
+    python_route: float
+    """`Trace.as_json`, `json.dumps`, `json.loads`, an encoder in Python."""
+    json_route: float
+    """`Trace.as_json`, `json.dumps`, reading and encoding the text natively."""
 
     @property
     def ratio(self) -> float:
-        """How many times faster all threads are than the JSON route."""
-        return self.every_thread / self.as_json
+        """How many times faster all threads are than the Python route."""
+        return self.every_thread / self.python_route
+
+    @property
+    def json_ratio(self) -> float:
+        """How many times faster all threads are than the text read natively."""
+        return self.every_thread / self.json_route
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**asdict(self), "ratio": self.ratio}
+        return {**asdict(self), "ratio": self.ratio, "json_ratio": self.json_ratio}
 
 
 def bench_extract_traces(
@@ -70,8 +80,18 @@ def bench_extract_traces(
     _, array = candidates(task_name, kind, count, seed=1)
     out = np.zeros((count, layout.length, layout.width), np.float32)
     progress(f"{task_name} on {kind}: checking the embeddings")
-    if not np.array_equal(traces.encode(array, layout), traces.encode_through_json(array, layout)):
-        raise AssertionError("the two routes differ")
+    native = traces.encode(array, layout)
+    if not np.array_equal(native, traces.encode_through_json(array, layout)):
+        raise AssertionError("the routes differ")
+    python = PythonAlignedEncoder(layout)
+
+    def in_python() -> None:
+        for i, candidate in enumerate(array):
+            out[i] = python.encode(steps_of(candidate))
+
+    in_python()
+    if not np.allclose(native, out, rtol=1e-6, atol=0):
+        raise AssertionError("the routes differ")
     primitives = float(np.mean([len(steps) for steps in traces.steps(array)]))
     progress(f"{task_name} on {kind}: timing")
     one, every = (
@@ -82,7 +102,8 @@ def bench_extract_traces(
         ).best
         for threads in (1, 0)
     )
-    slow = rate_of(
-        lambda: traces.encode_through_json(array, layout, out=out), count, seconds=seconds, least=2
-    )
-    return TraceExtractResult(task_name, kind, layout.name, count, primitives, one, every, slow.best)
+    slow = [
+        rate_of(route, count, seconds=seconds, least=2).best
+        for route in (in_python, lambda: traces.encode_through_json(array, layout, out=out))
+    ]
+    return TraceExtractResult(task_name, kind, layout.name, count, primitives, one, every, *slow)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from tlp_tvm import _core
 from tlp_tvm.features import Embedding
 from tlp_tvm.layout import FeatureLayout
 
@@ -39,3 +41,69 @@ class PythonEncoder:
             values = values[:width]
             out[row, : len(values)] = values
         return out
+
+
+class PythonAlignedEncoder:
+    """An aligned layout, field by field: one-hot, then each field in its columns, numbers scaled."""
+
+    def __init__(self, layout: FeatureLayout) -> None:
+        spec = layout.to_dict()
+        if "fields" not in spec or spec["drop"] != "middle":
+            raise ValueError(f"layout {layout.name}: expected an aligned one that drops from the middle")
+        self._shape = (layout.length, layout.width)
+        self._until, self._omitted = spec.get("until"), set(spec.get("omit", ()))
+        self._one_hot = {kind: column for column, kind in enumerate(spec["kinds"])}
+        names = {kind: [name for name, _ in fields] for kind, fields in _core.kinds_of(layout.framework)}
+        self._rules = {
+            kind: [(names[kind].index(name) + 1, rule) for name, rule in rules.items()]
+            for kind, rules in spec["fields"].items()
+        }
+        self._tokens = {
+            (kind, at): spec["tokens"].get(f"{kind}.{names[kind][at - 1]}", {})
+            for kind, rules in self._rules.items()
+            for at, _ in rules
+        }
+
+    def encode(self, steps: list[list[Any]]) -> Embedding:
+        """One program, a list a primitive, as (L, E) float32."""
+        out = np.zeros(self._shape, np.float32)
+        shown = []
+        for step in steps:
+            if step[0] == self._until:
+                break
+            if step[0] not in self._omitted:
+                shown.append(step)
+        length = self._shape[0]
+        if len(shown) > length:
+            shown = shown[: length // 2] + shown[len(shown) - (length - length // 2) :]
+        for row, step in zip(out, shown, strict=False):
+            kind = step[0]
+            if kind in self._one_hot:
+                row[self._one_hot[kind]] = 1.0
+            for at, rule in self._rules.get(kind, ()):
+                self._put(row, rule, step[at], self._tokens[kind, at])
+        return out
+
+    @staticmethod
+    def _put(row: Embedding, rule: dict[str, Any], value: Any, tokens: dict[str, int]) -> None:
+        column, kind = rule["column"], rule["as"]
+        if kind == "number":
+            row[column] = _scaled(value, rule)
+        elif kind == "list":
+            for k, item in enumerate(value[: rule["columns"]]):
+                row[column + k] = _scaled(item, rule)
+        elif kind == "category":
+            if 0 <= value < rule["columns"]:
+                row[column + value] = 1.0
+        elif value in tokens:
+            if kind == "token":
+                row[column] = tokens[value] * rule.get("scale", 1.0)
+            else:
+                row[column + tokens[value]] = 1.0
+
+
+def _scaled(value: float, rule: dict[str, Any]) -> float:
+    if rule.get("log2", False):
+        value = math.copysign(math.log2(1 + abs(value)), value)
+    scale: float = rule.get("scale", 1.0)
+    return value * scale

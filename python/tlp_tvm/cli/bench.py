@@ -276,19 +276,15 @@ def _trace_table(results: list[TraceExtractResult]) -> Table:
     from rich.table import Table
 
     table = Table(title="MetaSchedule candidates embedded per second")
-    for column in (
-        "task",
-        "target",
-        "primitives",
-        "1 thread",
-        "all threads",
-        "as_json, json, encode",
-        "ratio",
-    ):
+    routes = ("1 thread", "all threads", "Python route", "ratio", "JSON read natively", "ratio")
+    for column in ("task", "target", "primitives", *routes):
         table.add_column(column, justify="left" if column in ("task", "target") else "right")
     for result in results:
-        rates = (f"{rate:,.0f}" for rate in (result.one_thread, result.every_thread, result.as_json))
-        table.add_row(result.task, result.target, f"{result.primitives:.1f}", *rates, f"{result.ratio:,.1f}x")
+        rates = [result.one_thread, result.every_thread, result.python_route, result.json_route]
+        one, every, python, text = (f"{rate:,.0f}" for rate in rates)
+        ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.json_ratio))
+        cells = [one, every, python, next(ratios), text, next(ratios)]
+        table.add_row(result.task, result.target, f"{result.primitives:.1f}", *cells)
     return table
 
 

@@ -1,6 +1,7 @@
-"""Trace.as_json -> the abstract sequence, in plain Python, from TVM's own description of every kind.
+"""The route that one writes without native code: Trace.as_json -> json -> primitives -> embedding, in Python.
 
-Each kind's operands are written down here a second time, from TVM's `as_python` of it, so that a slip in the
+The baseline of the benchmark of extraction, and the reference that the native reader is held against: each
+kind's operands are written down here a second time, from TVM's `as_python` of it, so that a slip in the
 native table shows. A primitive is a list: its kind, then its fields in order.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 import struct
 from typing import Any
+
+from tlp_tvm.metaschedule.traces import json_of
 
 LETTERS = "blv"
 """Of blocks, loops and numbers."""
@@ -50,20 +53,9 @@ KINDS: dict[str, tuple[str, str, str, str]] = {
 }
 
 
-def as_numbers(value: Any) -> Any:
-    """JSON of `as_json`, in which TVM leaves numbers as objects of its own."""
-    if isinstance(value, list):
-        return [as_numbers(item) for item in value]
-    if isinstance(value, dict):
-        return {key: as_numbers(item) for key, item in value.items()}
-    if type(value).__name__ in ("IntImm", "FloatImm"):
-        return value.value
-    return value
-
-
 def steps_of(trace: Any) -> list[list[Any]]:
-    """The sequence of a `tvm.s_tir.Trace`."""
-    instructions, decisions = as_numbers(trace.as_json())
+    """The sequence of a Trace, a Schedule or a MeasureCandidate of `tvm.s_tir`."""
+    instructions, decisions = json.loads(json_of(trace))
     decided = {int(index): decision for index, decision in decisions}
     values: dict[str, int] = {}  # of the variables that stand for numbers
     names: list[str] = []
@@ -77,7 +69,7 @@ def steps_of(trace: Any) -> list[list[Any]]:
         fields += [len(names)] if of_outputs else []
         fields += [len(outputs)] if of_outputs == "many" else []
         names += outputs
-        decision = decided.get(i)
+        decision: Any = decided.get(i)
         if of_decision == "factors":
             values.update(zip(outputs, decision, strict=True))
         elif kind == "SampleCategorical":
