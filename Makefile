@@ -98,8 +98,9 @@ results-public: $(VENV)/.package  ## the same for public logs: make results-publ
 	  --split task --test-share 0.2 --validation-share 0 --replace --out build/public-gpu
 	$(BIN)/python benchmarks/results.py --public --only public share-v100 share-k80 share-mi50
 
-searches: $(VENV)/.package  ## compare searches again for docs/search.md (two hours on two cores that do nothing else)
+searches: $(VENV)/.package $(MS_VENV)/.package  ## compare searches again for docs/search.md (hours on two cores that do nothing else)
 	$(BIN)/python benchmarks/searches.py --run ansor
+	$(BIN)/python benchmarks/searches.py --run metaschedule
 
 dataset: $(VENV)/.package  ## the programs of datasets/ as one dataset in build/dataset, and what is in it
 	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide --replace --out build/dataset

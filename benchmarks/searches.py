@@ -7,6 +7,8 @@ Checked: a comparison that is not whole is not kept.
 
     python benchmarks/searches.py [--run NAME]
 
+Frameworks have environments of their own: `make searches` makes both.
+
 Without --run the pages are written again from what is kept.
 """
 
@@ -16,7 +18,6 @@ import argparse
 import json
 import shlex
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,8 @@ class Compared:
     title: str
     command: str
     """Behind `tlp-tvm compare`, without --out."""
+    environment: str = ".venv"
+    """Whose Python has the framework."""
 
     @property
     def networks(self) -> list[str]:
@@ -52,6 +55,12 @@ COMPARISONS: dict[str, Compared] = {
         "Ansor: six tasks of networks that no shipped model has seen",
         "resnet_50-224 bert_base-128 inception_v3 --tasks 2 --seeds 2 --trials 200 --models tlp-online,xgb "
         '--target "llvm -mcpu=skylake-avx512 -num-cores=2"',
+    ),
+    "metaschedule": Compared(
+        "MetaSchedule: six tasks of networks that no shipped model has seen",
+        "resnet_50-224 bert_base-128 bert_tiny-128 --framework metaschedule --tasks 2 --seeds 2 --trials 128 "
+        '--models tlp-online,xgb,mlp --target "llvm -mcpu=skylake-avx512 -num-cores=2"',
+        ".venv-metaschedule",
     ),
 }
 
@@ -133,7 +142,8 @@ def kept() -> dict[str, Comparison]:
 def run(name: str) -> None:
     """Compare, or go on with it, and keep what came of it."""
     about, out = COMPARISONS[name], ROOT / "runs" / f"compare-{name}"
-    command = [sys.executable, "-c", MAIN, "compare", *shlex.split(about.command), "--out", str(out)]
+    python = str(ROOT / about.environment / "bin" / "python")
+    command = [python, "-c", MAIN, "compare", *shlex.split(about.command), "--out", str(out)]
     subprocess.run(command, cwd=ROOT, check=True)
     keep(name, out)
 
@@ -151,7 +161,17 @@ def write_pages(found: dict[str, Comparison], pages: Sequence[Path]) -> None:
     """Write docs/search.md's tables and the README's sentences."""
     search, readme = pages
     put(search, "searches", "\n".join(section(name, each) for name, each in found.items()))
-    put(readme, "searches", "\n".join(line for each in found.values() for line in sentences(each)) + "\n")
+    put(readme, "searches", readme_lines(found))
+
+
+def readme_lines(found: dict[str, Comparison]) -> str:
+    """The sentences of all comparisons, each behind the name of its framework."""
+    titles = {name: COMPARISONS[name].title.partition(":")[0] for name in found}
+    return "".join(
+        f"- {titles[name]}: {line.removeprefix('- ')}\n"
+        for name, comparison in found.items()
+        for line in sentences(comparison)
+    )
 
 
 def main() -> None:
