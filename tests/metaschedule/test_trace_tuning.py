@@ -16,12 +16,13 @@ from collected import QUICK, TARGET
 from tlp_tvm.ansor.tune_observer import TuneObserver
 from tlp_tvm.ansor.tune_settings import TuneResult
 from tlp_tvm.errors import NetworkError, TuningError
+from tlp_tvm.metaschedule.library import load_tuned
 from tlp_tvm.metaschedule.networks import network_from, tasks_of
 from tlp_tvm.metaschedule.targets import target_of
 from tlp_tvm.metaschedule.tuning import TraceTuneSettings, tune_network
 from tlp_tvm.metaschedule.workload_key import workload_key
 from tlp_tvm.report import report_page
-from tlp_tvm.tuned.network import line_that_runs, read_description
+from tlp_tvm.tuned.network import line_that_runs, read_description, write_description
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_to_tvm.py"
 
@@ -78,6 +79,13 @@ def a_fresh_process_runs_the_library(folder: Path) -> None:
     assert done.stdout.strip() == "1"
     with pytest.raises(TuningError, match="expected a network tuned with ansor, found one of metaschedule"):
         read_description(folder, "ansor")
+
+
+def test_a_library_that_does_not_load_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tuned.so").write_bytes(b"nothing")
+    write_description(tmp_path / "tuned.so", "metaschedule", "mlp", TARGET, {}, [])
+    with pytest.raises(TuningError, match=r"tuned.so: expected a library for this machine, found: .+; tune"):
+        load_tuned(tmp_path)
 
 
 def test_a_model_must_be_named_and_a_target_known(tmp_path: Path) -> None:
