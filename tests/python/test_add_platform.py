@@ -17,6 +17,7 @@ from tlp_tvm.dataset.records import load_measured
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.tlp import TLP
+from tlp_tvm.training import start
 from tlp_tvm.training.loop import TrainSettings, train
 from tlp_tvm.training.new_head import with_new_head
 from tlp_tvm.training.start import FEW_STEPS, Start, long_enough
@@ -79,6 +80,12 @@ def test_few_programs_make_many_epochs() -> None:
     assert long_enough(training, 5120).epochs == 40
 
 
+@pytest.fixture
+def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "FEW_STEPS", 20)
+
+
+@pytest.mark.usefixtures("_few_steps")
 def test_a_head_is_added_and_nothing_forgotten(dataset: Path, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "both"
     printed = succeed(
@@ -109,6 +116,7 @@ def test_a_head_is_added_and_nothing_forgotten(dataset: Path, model: Path, tmp_p
     ]
 
 
+@pytest.mark.usefixtures("_few_steps")
 def test_replay_trains_all_heads(dataset: Path, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "both"
     succeed(
