@@ -102,15 +102,18 @@ searches: $(VENV)/.package $(MS_VENV)/.package  ## compare searches again for do
 	$(BIN)/python benchmarks/searches.py --run ansor
 	$(BIN)/python benchmarks/searches.py --run metaschedule
 
-dataset: $(VENV)/.package  ## the programs of datasets/ as one dataset in build/dataset, and what is in it
+dataset: $(VENV)/.package  ## the programs of datasets/ as a dataset a framework in build/, and what is in them
 	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide --replace --out build/dataset
 	$(BIN)/tlp-tvm dataset stats build/dataset --html build/dataset.html
+	$(BIN)/tlp-tvm dataset build datasets/epyc-metaschedule --replace --out build/dataset-metaschedule
+	$(BIN)/tlp-tvm dataset stats build/dataset-metaschedule --html build/dataset-metaschedule.html
 
 pretrained: dataset  ## train the shipped models again, from datasets/
 	rm -rf build/pretrained
 	$(BIN)/tlp-tvm train build/dataset --members 4 --out build/pretrained/epyc
 	$(BIN)/tlp-tvm train build/dataset --members 1 --out build/pretrained/epyc-small
-	for model in epyc epyc-small; do \
+	$(BIN)/tlp-tvm train build/dataset-metaschedule --members 4 --out build/pretrained/epyc-metaschedule
+	for model in epyc epyc-small epyc-metaschedule; do \
 	  rm -rf python/tlp_tvm/pretrained/$$model build/pretrained/$$model/metrics.csv && \
 	  $(BIN)/tlp-tvm export build/pretrained/$$model -o build/pretrained/$$model/model.pt && \
 	  mv build/pretrained/$$model python/tlp_tvm/pretrained/ || exit 1; \

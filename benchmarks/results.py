@@ -31,6 +31,7 @@ from tlp_tvm.files import write_whole
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results"
 DATASET = "build/dataset"
+METASCHEDULE = "build/dataset-metaschedule"
 LARGEST, GPUS = "build/public", "build/public-gpu"
 MAIN = "from tlp_tvm.cli.app import main; main()"
 NETWORKS = ("mean over tasks", "all networks")
@@ -76,6 +77,14 @@ PARTS: dict[str, Part] = {
         "The shipped models, and XGBoost on the same sequences, trained on the same programs.",
         (
             *("epyc", "epyc-small", DATASET, "--baselines", "xgboost-sequence", "--seeds", "3"),
+            *("--seen", "0,16", "--cache", "build/results"),
+        ),
+    ),
+    "metaschedule": Part(
+        "MetaSchedule",
+        "The shipped model, its recipe with seeds (two networks), and XGBoost on the same sequences.",
+        (
+            *("epyc-metaschedule", METASCHEDULE, "--baselines", "tlp,xgboost-sequence", "--seeds", "3"),
             *("--seen", "0,16", "--cache", "build/results"),
         ),
     ),

@@ -34,12 +34,13 @@ from tlp_tvm.ansor.run_folder import RunFolder
 from tlp_tvm.ansor.tune_inputs import cores_of, target_of
 from tlp_tvm.ansor.tune_observer import TuneObserver
 from tlp_tvm.ansor.tune_search import TuneSearch
-from tlp_tvm.ansor.tune_settings import DEFAULT_MODEL, TuneSettings
+from tlp_tvm.ansor.tune_settings import TuneSettings
 from tlp_tvm.bench.timing import machine
 from tlp_tvm.collection.plan import plan_tasks
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import platform_or_mean
+from tlp_tvm.pretrained import DEFAULT_MODELS
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "defaults": {},
@@ -92,7 +93,7 @@ def main() -> None:
     asked = parser.parse_args()
     chosen = {name: OPTIONS[name] for name in asked.options.split(",")}
     target = target_of("")
-    model = load_model(DEFAULT_MODEL)
+    model = load_model(DEFAULT_MODELS["ansor"])
     asked.out.mkdir(parents=True, exist_ok=True)
     kept = asked.out / "runs.json"
     runs: dict[str, dict[str, Any]] = json.loads(kept.read_text()) if kept.exists() else {}

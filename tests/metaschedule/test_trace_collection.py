@@ -21,9 +21,11 @@ from collected import TASKS, hashes_of, lines_of, settings
 from tlp_tvm.ansor.measure import FAILED_COST
 from tlp_tvm.cli.train import train
 from tlp_tvm.collection import CollectObserver, collect, collecting
+from tlp_tvm.collection.packing import pack
 from tlp_tvm.dataset import open_dataset
 from tlp_tvm.dataset.build import build_dataset
 from tlp_tvm.dataset.records import load_measured
+from tlp_tvm.dataset.source import workload_lines
 from tlp_tvm.errors import CollectionError, DatasetError
 from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
@@ -198,6 +200,27 @@ def test_records_without_their_workloads_are_refused(collected: Path, tmp_path: 
     (tmp_path / "database_workload.json").write_text("")
     with pytest.raises(DatasetError, match=r"\.json:1: expected one of the 0 workloads of .*, found number"):
         load_measured(tmp_path / "here", LAYOUT)
+
+
+def test_packed_it_reads_as_before_and_is_gone_on_with(collected: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(collected, folder)
+    table = folder / "database_workload.json"
+    lines = table.read_text().splitlines()
+    before = load_measured(collected, LAYOUT)
+
+    pack(folder)
+
+    assert not table.exists()
+    assert workload_lines(table) == lines
+    packed = load_measured(folder, LAYOUT)
+    np.testing.assert_array_equal(packed.latencies, before.latencies)
+    assert [task.workload_key for task in packed.tasks] == [task.workload_key for task in before.tasks]
+    assert collect(settings(folder)).measured == 0
+    assert workload_lines(table) == lines
+    table.with_name(f"{table.name}.gz").write_bytes(b"\x1f\x8b")
+    with pytest.raises(DatasetError, match="expected a whole gzip file, found "):
+        load_measured(folder, LAYOUT)
 
 
 def test_a_model_is_trained_on_it_and_says_its_framework(collected: Path, tmp_path: Path) -> None:

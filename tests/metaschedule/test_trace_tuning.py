@@ -21,6 +21,7 @@ from tlp_tvm.metaschedule.networks import network_from, tasks_of
 from tlp_tvm.metaschedule.targets import target_of
 from tlp_tvm.metaschedule.tuning import TraceTuneSettings, tune_network
 from tlp_tvm.metaschedule.workload_key import workload_key
+from tlp_tvm.pretrained import DEFAULT_MODELS
 from tlp_tvm.report import report_page
 from tlp_tvm.tuned.network import line_that_runs, read_description, write_description
 
@@ -88,9 +89,7 @@ def test_a_library_that_does_not_load_is_refused(tmp_path: Path) -> None:
         load_tuned(tmp_path)
 
 
-def test_a_model_must_be_named_and_a_target_known(tmp_path: Path) -> None:
-    with pytest.raises(TuningError, match="--model: expected one for metaschedule, found none"):
-        tuned(tmp_path, 8, model="")
+def test_a_target_and_a_network_must_be_known() -> None:
     with pytest.raises(TuningError, match='expected a -mcpu that LLVM .* knows, found "abacus"'):
         target_of("llvm -mcpu=abacus")
     with pytest.raises(TuningError, match='expected flags such as -num-cores=2, found "fast"'):
@@ -118,7 +117,7 @@ def test_the_example_for_pytorch_computes_the_same(tmp_path: Path) -> None:
 
 def test_the_commands_need_no_tvm_but_this_one(tmp_path: Path) -> None:
     quick = ["--framework", "metaschedule", "--target", TARGET, "--trials", "4", "--json", "--out"]
-    tune = ["tune", "mlp", "--model", "random", "--measures-per-round", "2", *quick, str(tmp_path / "run")]
+    tune = ["tune", "mlp", "--measures-per-round", "2", *quick, str(tmp_path / "run")]
     compare = [
         "compare",
         "mlp",
@@ -135,7 +134,7 @@ def test_the_commands_need_no_tvm_but_this_one(tmp_path: Path) -> None:
         for command in (tune, compare)
     )
 
-    assert (tuned["trials"], tuned["network"]) == (4, "mlp")
+    assert (tuned["trials"], tuned["network"], tuned["model"]) == (4, "mlp", DEFAULT_MODELS["metaschedule"])
     assert compared["contenders"] == ["random:2:16"]
     for folder in ("run", "compared"):
         subprocess.run([*main, "report", str(tmp_path / folder)], capture_output=True, check=True)

@@ -13,16 +13,26 @@ from tlp_tvm.dataset.records import load_measured
 from tlp_tvm.evaluation.report import evaluate
 from tlp_tvm.model.checkpoint import SHIPPED, load_model, shipped_models
 from tlp_tvm.model.export import export_model
+from tlp_tvm.pretrained import DEFAULT_MODELS
 from tlp_tvm.training.run import CARD
 
 SIZE_LIMIT = 6_000_000
 
 
-NAMES = ("epyc", "epyc-small")
+TRAINED_ON = {
+    "epyc": ("epyc", "epyc-wide"),
+    "epyc-metaschedule": ("epyc-metaschedule",),
+    "epyc-small": ("epyc", "epyc-wide"),
+}
+"""Model -> folders of `datasets/`."""
+
+NAMES = tuple(TRAINED_ON)
 
 
-def test_both_sizes_are_shipped() -> None:
+def test_both_sizes_and_both_frameworks_are_shipped() -> None:
     assert shipped_models() == NAMES
+    for framework, name in DEFAULT_MODELS.items():
+        assert load_model(name).layout.framework == framework
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -37,16 +47,17 @@ def test_shipped_models_are_small_and_have_cards(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("datasets") / "both"
-    build_dataset([DATASETS / name for name in ("epyc", "epyc-wide")], out)
-    return out
+def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("datasets")
+    for folders in set(TRAINED_ON.values()):
+        build_dataset([DATASETS / name for name in folders], folder / folders[0])
+    return {name: folder / folders[0] for name, folders in TRAINED_ON.items()}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_models_rank_the_test_networks_as_their_cards_say(name: str, dataset: Path) -> None:
+def test_models_rank_the_test_networks_as_their_cards_say(name: str, datasets: dict[str, Path]) -> None:
     model = load_model(name)
-    measured = load_measured(dataset, model.layout)
+    measured = load_measured(datasets[name], model.layout)
     assert measured.digest in (DATASETS / "README.md").read_text()
     assert measured.digest == model.card["data"]["digest"]
     assert tuple(platform.name for platform in measured.platforms) == model.platforms
@@ -65,7 +76,7 @@ def test_the_exported_file_scores_as_the_checkpoint(name: str, tmp_path: Path) -
     model, shipped = load_model(name), load_model(SHIPPED / name / "model.pt")
     assert shipped.card["weights"] == model.card["weights"]
     assert export_model(model, tmp_path / "again.pt") <= 1e-6
-    files = sorted((DATASETS / "epyc" / model.platforms[0] / "test").iterdir())[:2]
+    files = sorted((DATASETS / TRAINED_ON[name][0] / model.platforms[0] / "test").iterdir())[:2]
     x = load_measured(files, model.layout).features()
     for exported in (shipped, load_model(tmp_path / "again.pt")):
         np.testing.assert_allclose(exported.score_all(x), model.score_all(x), rtol=1e-6, atol=1e-6)

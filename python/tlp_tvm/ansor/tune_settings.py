@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tlp_tvm.tuned.timing import EndToEnd
 
 
-DEFAULT_MODEL = "epyc"
 CHOICES = ("diverse", "top")
 SCHEDULERS = ("gradient", "headroom")
 
@@ -26,6 +25,10 @@ MOST_PER_ROUND = 16
 
 POPULATION = 512
 """Programs that breed in a round by default."""
+
+TRACE_POPULATION = 256
+"""The same in MetaSchedule, where TVM applies every child's trace anew: twice as many take longer to breed
+than a round to measure."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class TuneSettings:
         network: a built-in name or the path of a file (`networks.network_from`).
         out: folder of the run; one that exists is gone on with.
         model: what `tlp_tvm.load_model` takes, or a model; empty for the one that the run began with, or else
-            `DEFAULT_MODEL`.
+            that of `DEFAULT_MODELS`.
         target: TVM target; empty for this machine's CPU.
         trials: programs to measure in all, earlier ones of the same run included; 0 measures none, and the
             model alone chooses, for a target that need not be at hand.

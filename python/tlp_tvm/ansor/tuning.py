@@ -31,13 +31,14 @@ from tlp_tvm.ansor.tasks import extract_tasks
 from tlp_tvm.ansor.tune_inputs import cores_of, hardware_of, model_source, quiet_builds, target_of
 from tlp_tvm.ansor.tune_observer import Steps, TuneObserver
 from tlp_tvm.ansor.tune_search import TuneSearch, most_common
-from tlp_tvm.ansor.tune_settings import DEFAULT_MODEL, TaskResult, TuneResult, TuneSettings
+from tlp_tvm.ansor.tune_settings import TaskResult, TuneResult, TuneSettings
 from tlp_tvm.ansor.warm_start import sources_of
 from tlp_tvm.ansor.zero_shot import choose_programs
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.model.search_scores import load_scorer, model_name
+from tlp_tvm.pretrained import DEFAULT_MODELS
 from tlp_tvm.tuned.timing import EndToEnd
 
 
@@ -74,7 +75,7 @@ class _Tuning(Steps):
         target = target_of(settings.target, here=settings.trials > 0)
         self.network = canonical_name(settings.network)
         module, parameters, inputs = network_from(settings.network, settings.shapes)
-        named = settings.model or read_run(settings.out).get("model_source", DEFAULT_MODEL)
+        named = settings.model or read_run(settings.out).get("model_source", DEFAULT_MODELS["ansor"])
         model = load_scorer(named)
         platform = settings.platform or platform_or_mean(model, str(target))
         self.cost_model = TLPCostModel(model, platform, online=settings.online)

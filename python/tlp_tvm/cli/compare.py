@@ -45,7 +45,9 @@ def compare(
         int, typer.Option(min=0, help="How many tasks of each network, the heaviest first; 0 for all.")
     ] = 0,
     target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
-    model: Annotated[str, typer.Option(help="What those of tlp load; epyc for ansor if left out.")] = "",
+    model: Annotated[
+        str, typer.Option(help="What those of tlp load; the framework's shipped one if left out.")
+    ] = "",
     measures_per_round: Annotated[
         int,
         typer.Option(
@@ -69,7 +71,7 @@ def compare(
     from tlp_tvm.comparison import CompareSettings
     from tlp_tvm.comparison import compare as compare_models
     from tlp_tvm.comparison.plot import draw_comparison
-    from tlp_tvm.comparison.settings import DEFAULT_MODELS, contender
+    from tlp_tvm.comparison.settings import contender
 
     framework = framework_of(framework)
     chosen = [contender(text, measures_per_round, population, framework) for text in models.split(",")]
@@ -78,7 +80,7 @@ def compare(
         out=out,
         contenders=tuple(chosen),
         target=target,
-        model=model or DEFAULT_MODELS[framework],
+        model=model,
         tasks=tasks,
         trials=trials,
         seeds=seeds,

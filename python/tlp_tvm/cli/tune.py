@@ -42,7 +42,7 @@ def tune(
         str,
         typer.Option(
             help="Model that scores: a shipped name, a checkpoint folder or an exported file; "
-            "if left out, that of the run that is gone on with, or else epyc."
+            "if left out, that of the run that is gone on with, or else the framework's."
         ),
     ] = "",
     target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",

@@ -19,14 +19,14 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 from tlp_tvm.ansor.history import mend_log
 from tlp_tvm.collection.plan import PlannedTask
-from tlp_tvm.dataset.source import TASK_TABLE, WORKLOADS
+from tlp_tvm.dataset.source import TASK_TABLE, WORKLOADS, workload_lines
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.files import write_whole
 
@@ -172,10 +172,10 @@ class CollectionFolder:
             return
         path = self.path / WORKLOADS
         mend_log(path)
-        with path.open("a+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # collections of other platforms may begin too
-            file.seek(0)
-            place = {line.strip(): i for i, line in enumerate(file)}
+        with _locked(path) as file:
+            place: dict[str, int] = {}
+            for number, line in enumerate(workload_lines(path)):
+                place.setdefault(line, number)
             for task in tasks:
                 if task.workload_line is None:
                     continue
@@ -234,3 +234,14 @@ def split_target(folder: Path, platform: str = "") -> str | None:
     described = platforms.get(platform or next(iter(platforms), ""), {})
     found = described.get("split_for", described.get("target"))
     return None if found is None else str(found)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[IO[str]]:
+    """A file to append to, made if need be; collections of other platforms may begin too."""
+    while True:
+        with path.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino:  # else it was packed
+                yield file
+                return

@@ -1,4 +1,4 @@
-"""Packing a collection: every task's records into one compressed file."""
+"""Packing a collection: every task's records into one compressed file, and the table of workloads too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from tlp_tvm.ansor.history import mend_log
-from tlp_tvm.dataset.source import TASK_TABLE
+from tlp_tvm.dataset.source import TASK_TABLE, WORKLOADS
 from tlp_tvm.errors import CollectionError, DatasetError
 from tlp_tvm.files import write_whole
 
@@ -48,6 +48,11 @@ def pack(folder: str | os.PathLike[str]) -> tuple[int, int]:
                 before += file.stat().st_size
                 after += _pack(file)
         (platform / ".lock").unlink()
+    if (table := path / WORKLOADS).exists():
+        with table.open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # a collection of another platform may begin
+            before += table.stat().st_size
+            after += _pack(table)
     return before, after
 
 

@@ -24,6 +24,7 @@ from tlp_tvm.comparison.settings import CompareObserver, CompareSettings
 from tlp_tvm.comparison.summary import FORMAT, FORMAT_VERSION, RESULTS, Comparison, read_comparison
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.files import write_whole
+from tlp_tvm.pretrained import DEFAULT_MODELS
 
 
 def compare(settings: CompareSettings, observer: CompareObserver | None = None) -> Comparison:
@@ -80,12 +81,7 @@ def _scorer(settings: CompareSettings) -> Any:
 
     if not any(each.model.startswith("tlp") for each in settings.contenders):
         return None
-    if not settings.model:
-        raise ComparisonError(
-            f"--model: expected one for {settings.framework}, found none, and none is shipped; train one "
-            "with `tlp-tvm train`, or leave tlp out of --models"
-        )
-    return load_model(settings.model)
+    return load_model(settings.model or DEFAULT_MODELS[settings.framework])
 
 
 def _search(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tlp_tvm.ansor.measure import MeasureSettings
 from tlp_tvm.ansor.measure_worker import Timing
-from tlp_tvm.ansor.tune_settings import DEFAULT_MODEL, MOST_PER_ROUND, POPULATION
+from tlp_tvm.ansor.tune_settings import MOST_PER_ROUND, POPULATION, TRACE_POPULATION
 from tlp_tvm.errors import ComparisonError
 
 BASELINE = "xgb"
@@ -21,7 +21,7 @@ TUNES_OWN = (MOST_PER_ROUND, POPULATION)
 METASCHEDULES_OWN = (64, 512)
 """What `ms.tune_tasks` takes by default."""
 
-IN_METASCHEDULE = (MOST_PER_ROUND, METASCHEDULES_OWN[1])
+IN_METASCHEDULE = (MOST_PER_ROUND, TRACE_POPULATION)
 """What `tlp-tvm tune --framework metaschedule` takes by default."""
 
 MODELS: dict[str, dict[str, tuple[int, int]]] = {
@@ -43,10 +43,6 @@ MODELS: dict[str, dict[str, tuple[int, int]]] = {
 """Framework -> cost models by name: the trained one alone; what `tlp-tvm tune` does, adapting to the search
 (and, in Ansor, choosing what may teach it something); that without the choosing (`--choose top`); TVM's own;
 and none. Each with the round and the population that its users have."""
-
-
-DEFAULT_MODELS = {"ansor": DEFAULT_MODEL, "metaschedule": ""}
-"""Framework -> the shipped model; empty where none is."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +98,7 @@ class CompareSettings:
         out: folder of the comparison; one that exists is gone on with.
         contenders: which models.
         target: TVM target; empty for this machine's CPU.
-        model: what those of "tlp" load.
+        model: what those of "tlp" load; empty for the framework's of `DEFAULT_MODELS`.
         tasks: of each network, those with the most operations first; 0 for all.
         trials: programs of each task that each model measures.
         seeds: searches of each task and model.
@@ -114,7 +110,7 @@ class CompareSettings:
     out: Path
     contenders: tuple[Contender, ...]
     target: str = ""
-    model: str = DEFAULT_MODEL
+    model: str = ""
     tasks: int = 0
     trials: int = 200
     seeds: int = 1

@@ -11,9 +11,11 @@ Tasks that are not "measured" are passed over; an entry without that key counts 
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +40,24 @@ PLAIN_SPLIT = "train"
 """The split of plain record files."""
 
 PathLike = str | os.PathLike[str]
+
+
+def workload_lines(table: Path) -> list[str]:
+    """The lines of a table of workloads: those of its packed part, then those that came since.
+
+    Args:
+        table: its plain name; the packed part has .gz behind it.
+
+    Raises:
+        DatasetError: the packed part is damaged.
+    """
+    packed = table.with_name(f"{table.name}.gz")
+    found = [part for part in (packed, table) if part.is_file()]
+    try:
+        data = [gzip.decompress(part.read_bytes()) if part is packed else part.read_bytes() for part in found]
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DatasetError(f"{packed}: expected a whole gzip file, found {error}; write it again") from error
+    return b"".join(data).decode().splitlines()
 
 
 @dataclass(frozen=True)

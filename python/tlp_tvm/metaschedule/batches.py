@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from tlp_tvm import _core
 from tlp_tvm.ansor.history import History, history_of
 from tlp_tvm.ansor.records import TaskKey
-from tlp_tvm.dataset.source import WORKLOADS
+from tlp_tvm.dataset.source import WORKLOADS, workload_lines
 from tlp_tvm.errors import DatasetError, RecordError
 from tlp_tvm.metaschedule.targets import flags_of
 from tlp_tvm.metaschedule.workload_key import key_of_hash
@@ -209,7 +209,7 @@ def _batch(file: str, block: _core.TraceBlock, keys: list[str] | None) -> TraceB
 
 def _table_of(file: Path) -> Path:
     for folder in list(file.absolute().parents)[:_LEVELS]:
-        if (folder / WORKLOADS).is_file():
+        if any((folder / f"{WORKLOADS}{end}").is_file() for end in ("", ".gz")):
             return folder / WORKLOADS
     raise DatasetError(
         f"{file}: expected {WORKLOADS} beside it or in a folder above, found none; records of MetaSchedule "
@@ -219,7 +219,7 @@ def _table_of(file: Path) -> Path:
 
 def _workload_keys(path: Path) -> list[str]:
     keys = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(workload_lines(path), 1):
         try:
             keys.append(key_of_hash(int(json.loads(line)[0])))
         except (ValueError, TypeError, IndexError, KeyError) as error:

@@ -29,9 +29,8 @@ from tlp_tvm.ansor.run_folder import RunFolder, read_run
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.ansor.tune_inputs import model_source
 from tlp_tvm.ansor.tune_observer import Steps, TuneObserver
-from tlp_tvm.ansor.tune_settings import MOST_PER_ROUND, TaskResult, TuneResult
+from tlp_tvm.ansor.tune_settings import MOST_PER_ROUND, TRACE_POPULATION, TaskResult, TuneResult
 from tlp_tvm.dataset.source import WORKLOADS
-from tlp_tvm.errors import TuningError
 from tlp_tvm.metaschedule import end_to_end
 from tlp_tvm.metaschedule.batches import RECORDS, read_history
 from tlp_tvm.metaschedule.library import save_tuned
@@ -42,6 +41,7 @@ from tlp_tvm.metaschedule.targets import cores_of, flags_of, target_of
 from tlp_tvm.metaschedule.tasks import TraceTask
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.model.search_scores import load_scorer, model_name
+from tlp_tvm.pretrained import DEFAULT_MODELS
 from tlp_tvm.tuned.timing import EndToEnd
 
 TVMS_MODELS = ("random", "xgb", "mlp")
@@ -56,12 +56,13 @@ class TraceTuneSettings:
         network: as `networks.network_from` takes it.
         out: folder of the run; one that exists is gone on with.
         model: what `tlp_tvm.load_model` takes, or one of `TVMS_MODELS`; empty for the one that the run began
-            with.
+            with, or else that of `DEFAULT_MODELS`.
         target: TVM's target; empty for this machine's CPU.
         trials: programs to measure in all.
         platform: of the model; None for the one that the target names, or else "mean".
         seed: of the search.
         measures_per_round: programs of one task measured in a row; 0 chooses.
+        population: programs that breed in a round of the evolutionary search.
         turns: timings of the whole network, untuned and tuned each.
         measure: how to compile and time; `threads` 0 takes the cores that the target names.
     """
@@ -74,6 +75,7 @@ class TraceTuneSettings:
     platform: str | None = None
     seed: int = 0
     measures_per_round: int = 0
+    population: int = TRACE_POPULATION
     turns: int = 9
     measure: MeasureSettings = field(default_factory=lambda: MeasureSettings(threads=0))
 
@@ -109,7 +111,9 @@ class _Tuning(Steps):
         self.target = target_of(settings.target)
         self.network = canonical_name(settings.network)
         module, parameters = network_from(settings.network)
-        named = settings.model or str(read_run(settings.out).get("model_source", ""))
+        named = settings.model or str(
+            read_run(settings.out).get("model_source", DEFAULT_MODELS["metaschedule"])
+        )
         self.model, self.source, self.platform = _model(named, settings.platform, self.target)
         folder = RunFolder(settings.out, RECORDS)
         before = folder.begin(self._description())
@@ -150,6 +154,7 @@ class _Tuning(Steps):
             contexts, weights = extracted_tasks_to_tune_contexts(
                 [task.task for task in tasks],
                 str(settings.out),
+                strategy=ms.search_strategy.EvolutionarySearch(population_size=settings.population),
                 num_threads=cores_of(self.target),
                 seed=settings.seed,
             )
@@ -282,11 +287,6 @@ def _model(named: str, platform: str | None, target: Any) -> tuple[Any, str, str
     load_tvm()
     from tvm.s_tir import meta_schedule as ms
 
-    if not named:
-        raise TuningError(
-            "--model: expected one for metaschedule, found none, and none is shipped; train one with "
-            f"`tlp-tvm train`, or choose {', '.join(TVMS_MODELS)}"
-        )
     if named in TVMS_MODELS:
         return ms.cost_model.CostModel.create(named), named, ""
     from tlp_tvm.metaschedule.cost_model import TLPCostModel
