@@ -20,6 +20,7 @@ namespace bindings {
 using Embedding = pybind11::array_t<float, pybind11::array::c_style>;
 
 void RegisterLayout(pybind11::module_& module);
+void RegisterNetwork(pybind11::module_& module);
 void RegisterRecords(pybind11::module_& module);
 void RegisterStates(pybind11::module_& module);
 void RegisterTraces(pybind11::module_& module);

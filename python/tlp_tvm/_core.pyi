@@ -20,6 +20,27 @@ class Encoder:
     @property
     def width(self) -> int: ...
 
+class Network:
+    def __init__(
+        self,
+        tensors: dict[str, NDArray[np.float32]],
+        *,
+        length: int,
+        width: int,
+        hidden: int,
+        attention_heads: int,
+        layers: int,
+        members: int,
+        heads: int,
+        positions: bool,
+        instruction_set: str = "",
+    ) -> None: ...
+    @property
+    def instruction_set(self) -> str: ...
+    def score(self, X: NDArray[np.float32], head: int = -1, threads: int = 0) -> NDArray[np.float32]: ...
+
+def instruction_sets() -> list[str]: ...
+
 class GpuGraph:
     def __init__(
         self,

@@ -13,6 +13,7 @@ from tlp_tvm.bench import extract_traces, score_traces
 from tlp_tvm.cli.app import app
 from tlp_tvm.metaschedule import traces
 from tlp_tvm.metaschedule.cost_model import TLPCostModel
+from tlp_tvm.pretrained import DEFAULT_MODELS
 
 MS = ["--framework", "metaschedule", "--task", "softmax"]
 
@@ -50,8 +51,8 @@ def test_both_models_score_the_same_candidates() -> None:
 
     assert result.exit_code == 0, result.output
     [entry] = json.loads(result.stdout.strip().splitlines()[-1])["score"]
-    assert entry["model"] == score_traces.UNTRAINED
-    assert (entry["candidates"], entry["threads"]) == (6, 1)
+    assert entry["model"] == DEFAULT_MODELS["metaschedule"]
+    assert (entry["programs"], entry["threads"]) == (6, 1)
     assert entry["ratio"] == entry["ours"] / entry["xgb"] > 0
 
 

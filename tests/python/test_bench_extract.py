@@ -68,10 +68,10 @@ def test_table_names_every_route() -> None:
     )
     from rich.console import Console
 
-    from tlp_tvm.cli.bench import _table
+    from tlp_tvm.cli.bench_tables import extract_table
 
     console = Console(record=True, width=120)
-    console.print(_table(result))
+    console.print(extract_table(result))
     text = console.export_text()
     assert "native, ansor, all threads" in text
     assert "20,000.0x" in text
@@ -82,7 +82,7 @@ def test_table_names_every_route() -> None:
 def test_table_says_how_many_states_were_fresh() -> None:
     from rich.console import Console
 
-    from tlp_tvm.cli.bench import _table
+    from tlp_tvm.cli.bench_tables import extract_table
 
     result = extract.ExtractResult(
         task="conv2d",
@@ -94,5 +94,5 @@ def test_table_says_how_many_states_were_fresh() -> None:
         tvm_features=10.0,
     )
     console = Console(record=True, width=120)
-    console.print(_table(result))
+    console.print(extract_table(result))
     assert "native, ansor, 2,000 fresh states" in console.export_text()

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from programs import tiny_config
 from tlp_tvm.ansor.cost_model import TLPCostModel
 from tlp_tvm.bench import score
+from tlp_tvm.bench.score_result import ScoreResult
 from tlp_tvm.cli.app import app
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import save_checkpoint
@@ -42,7 +43,7 @@ def test_both_models_score_the_same_states_for_both_targets(model: Path) -> None
     figures = json.loads(result.stdout.strip().splitlines()[-1])
     assert figures["machine"]["cores"]
     assert [entry["target"] for entry in figures["score"]] == [score.CPU_TARGET, score.CUDA_TARGET]
-    assert [entry["states"] for entry in figures["score"]] == [12, 4]
+    assert [entry["programs"] for entry in figures["score"]] == [12, 4]
     for entry in figures["score"]:
         assert entry["threads"] == 1
         assert entry["trees"] > 0
@@ -52,7 +53,7 @@ def test_both_models_score_the_same_states_for_both_targets(model: Path) -> None
 
 
 def test_programs_that_a_gpu_cannot_run_are_counted(model: Path) -> None:
-    result = score.bench_score("conv2d", score.CUDA_TARGET, states=16, model=str(model), rounds=1)
+    result = score.bench_score("conv2d", score.CUDA_TARGET, count=16, model=str(model), rounds=1)
 
     assert 0 < result.refused < 1
     assert 0 < result.invalid < 1
@@ -60,18 +61,18 @@ def test_programs_that_a_gpu_cannot_run_are_counted(model: Path) -> None:
 
 def test_a_score_that_is_no_number_stops_it(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TLPCostModel, "predict", lambda self, task, states: np.full(len(states), np.nan))
-    with pytest.raises(AssertionError, match="expected our model to score each state"):
-        score.bench_score("softmax", score.CPU_TARGET, states=8, model=str(model), rounds=1)
+    with pytest.raises(AssertionError, match="expected our model to score each program"):
+        score.bench_score("softmax", score.CPU_TARGET, count=8, model=str(model), rounds=1)
 
 
 def test_the_table_has_the_ratios() -> None:
     from rich.console import Console
 
-    from tlp_tvm.cli.bench import _score_table
+    from tlp_tvm.cli.bench_tables import score_table
 
-    entry = score.ScoreResult("conv2d", "llvm", "epyc", 2000, 2, 3, 5e4, 9e4, 1e3, 60.0, 80, 0.25, 0.25)
+    entry = ScoreResult("conv2d", "llvm", "epyc", 2000, 2, 3, 60.0, 5e4, 9e4, 1e3, 80, 0.25, 0.25)
     console = Console(record=True, width=140)
-    console.print(_score_table([entry]))
+    console.print(score_table([entry]))
     text = console.export_text()
     assert "50.0x" in text
     assert "60.0x" in text

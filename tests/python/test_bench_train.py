@@ -73,13 +73,13 @@ def test_an_embedding_that_depends_on_the_batch_stops_it(
 def test_the_table_has_the_reckoning() -> None:
     from rich.console import Console
 
-    from tlp_tvm.cli.bench import _train_table
+    from tlp_tvm.cli.bench_tables import train_table
 
     entry = train.TrainResult(
         "d", "paper", 10**6, "ansor", 1, "cuda", "bfloat16", True, 8192, 256, 1.0, 1e5, 9e5, 2e5, 1234
     )
     console = Console(record=True, width=140)
-    console.print(_train_table(entry))
+    console.print(train_table(entry))
     text = console.export_text()
     assert "100,000" in text
     assert "86 s" in text

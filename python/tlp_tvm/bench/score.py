@@ -12,7 +12,6 @@ invalid; and the baseline is trained, as before that it draws lots.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,12 @@ from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.sampling import sample_states
 from tlp_tvm.ansor.tasks import operator_task
 from tlp_tvm.bench.cores import cores
+from tlp_tvm.bench.score_result import ScoreResult
 from tlp_tvm.bench.timing import costs_of
 from tlp_tvm.features import extract_states
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import platform_or_mean
+from tlp_tvm.pretrained import DEFAULT_MODELS
 
 CPU_TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 CUDA_TARGET = "cuda -arch=sm_70"
@@ -35,46 +36,12 @@ TRAINED_ON = 128
 """Programs that the trees are trained on, if the search space holds as many."""
 
 
-@dataclass(frozen=True)
-class ScoreResult:
-    """Rates in states per second, best of the rounds."""
-
-    task: str
-    target: str
-    model: str
-    states: int
-    threads: int
-    rounds: int
-    ours: float
-    """`TLPCostModel.predict`."""
-    embedding: float
-    """Only reading and embedding the states, a part of it."""
-    xgb: float
-    """TVM's `XGBModel.predict`."""
-    cpu_ratio: float
-    """How many times less processor time ours takes: what a busy machine leaves of the comparison."""
-    trees: int
-    invalid: float
-    """Share of the programs that TVM's model calls invalid."""
-    refused: float
-    """Share of the programs that ours calls invalid (`ansor.gpu_check`)."""
-
-    @property
-    def ratio(self) -> float:
-        """How many times faster ours is."""
-        return self.ours / self.xgb
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "ratio": self.ratio}
-
-
 def bench_score(
     task_name: str,
     target: str,
     *,
-    states: int,
-    model: str = "epyc",
+    count: int,
+    model: str = DEFAULT_MODELS["ansor"],
     threads: int = 0,
     rounds: int = 3,
     progress: Callable[[str], None] = lambda _: None,
@@ -84,25 +51,25 @@ def bench_score(
     Args:
         task_name: one of `tlp_tvm.ansor.tasks.OPERATORS`.
         target: a TVM target; "cuda" needs no GPU.
-        states: how many to sample.
+        count: how many programs to sample.
         model: what `tlp_tvm.load_model` takes.
         threads: of both models, on as many cores; 0 for every core of this process.
         rounds: turns of each model.
         progress: gets a line before each phase.
     """
     task = operator_task(task_name, target)
-    progress(f"{task_name}, {target}: sampling {states} states")
-    array = ansor_states.as_array(sample_states(task, max(states, TRAINED_ON), seed=1)[:states])
+    progress(f"{task_name}, {target}: sampling {count} programs")
+    array = ansor_states.as_array(sample_states(task, max(count, TRAINED_ON), seed=1)[:count])
     scorer = load_model(model)
     ours = TLPCostModel(scorer, platform_or_mean(scorer, target), device="cpu")
-    with cores(threads) as count:
+    with cores(threads) as used:
         progress(f"{task_name}, {target}: training TVM's model")
-        baseline, trees = _trained_baseline(task, ours, count)
+        baseline, trees = _trained_baseline(task, ours, used)
         progress(f"{task_name}, {target}: checking the scores")
         scores, found = np.asarray(ours.predict(task, array)), np.asarray(baseline.predict(task, array))
         for whose, values in (("our model", scores), ("TVM's model", found)):
             if len(values) != len(array) or not (np.isfinite(values) | np.isneginf(values)).all():
-                raise AssertionError(f"expected {whose} to score each state")
+                raise AssertionError(f"expected {whose} to score each program")
         progress(f"{task_name}, {target}: timing, {rounds} rounds")
         layout = ours.model.layout
         costs = costs_of(
@@ -118,8 +85,8 @@ def bench_score(
         task=task_name,
         target=target,
         model=model,
-        states=len(array),
-        threads=count,
+        programs=len(array),
+        threads=used,
         rounds=rounds,
         trees=trees,
         invalid=float(np.isneginf(found).mean()),

@@ -5,86 +5,23 @@ traces, embedding them, the network. The baseline is TVM's `ms.cost_model.XGBMod
 PerStoreFeature extractor, then the trees, which are trained on other programs with made-up latencies that
 follow our model's scores. Both have the same candidates, take turns in the same run, and have the same
 number of threads.
-Without a model, an untrained one of the recipe's sizes stands in for it: the scores mean nothing, the time
-is that of a trained one.
 Checked before timing: each candidate has a finite score of both, and the baseline is trained.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tlp_tvm.bench.score_result import ScoreResult
 from tlp_tvm.bench.timing import costs_of
 from tlp_tvm.bench.traces import candidates
-from tlp_tvm.layout import FeatureLayout
-
-if TYPE_CHECKING:
-    from tlp_tvm.model.scoring import ScoringModel
+from tlp_tvm.pretrained import DEFAULT_MODELS
 
 TRAINED_ON = 128
 """Programs that the trees are trained on."""
-
-UNTRAINED = "untrained, of the recipe's sizes"
-
-
-@dataclass(frozen=True)
-class TraceScoreResult:
-    """Rates in candidates per second, best of the rounds."""
-
-    task: str
-    target: str
-    model: str
-    candidates: int
-    threads: int
-    rounds: int
-    ours: float
-    """`TLPCostModel.predict`."""
-    embedding: float
-    """Only reading and embedding the traces, a part of it."""
-    xgb: float
-    """`ms.cost_model.XGBModel.predict`, its features included."""
-    cpu_ratio: float
-    """How many times less processor time ours takes."""
-
-    @property
-    def ratio(self) -> float:
-        """How many times faster ours is."""
-        return self.ours / self.xgb
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "ratio": self.ratio}
-
-
-def untrained_model() -> ScoringModel:
-    """A model with random weights in the layout of MetaSchedule."""
-    import torch
-
-    from tlp_tvm.dataset.records import Platform
-    from tlp_tvm.model.config import describe
-    from tlp_tvm.model.scoring import ScoringModel
-    from tlp_tvm.model.tlp import TLP, TLPSettings
-    from tlp_tvm.training.recipe import MODELS
-
-    layout = FeatureLayout.preset("metaschedule")
-    settings = TLPSettings.of_layout(layout, 1, **MODELS["recipe"])
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network = TLP(settings).eval()
-    about = describe(
-        layout,
-        settings,
-        [Platform("untrained", "llvm")],
-        data={"digest": "0" * 64},
-        training={"epochs": 0},
-        seed=0,
-        metrics={},
-    )
-    return ScoringModel(UNTRAINED, about, network)
 
 
 def bench_score_traces(
@@ -92,18 +29,18 @@ def bench_score_traces(
     kind: str,
     *,
     count: int = 512,
-    model: str | None = None,
+    model: str = DEFAULT_MODELS["metaschedule"],
     threads: int = 0,
     rounds: int = 3,
     progress: Callable[[str], None] = lambda _: None,
-) -> TraceScoreResult:
+) -> ScoreResult:
     """Measure one task.
 
     Args:
         task_name: one of `tlp_tvm.metaschedule.workloads.WORKLOADS`.
         kind: one of `tlp_tvm.bench.traces.TARGET_KINDS`.
         count: how many candidates to sample.
-        model: what `tlp_tvm.load_model` takes; None for an untrained one.
+        model: what `tlp_tvm.load_model` takes.
         threads: of both models, on as many cores; 0 for every core of this process.
         rounds: turns of each model.
         progress: gets a line before each phase.
@@ -111,14 +48,17 @@ def bench_score_traces(
     from tlp_tvm.bench.cores import cores
     from tlp_tvm.features import extract_traces
     from tlp_tvm.metaschedule.cost_model import TLPCostModel
+    from tlp_tvm.metaschedule.targets import flags_of
     from tlp_tvm.model.checkpoint import load_model
+    from tlp_tvm.model.scoring import platform_or_mean
 
     progress(f"{task_name} on {kind}: sampling {count} candidates")
     context, array = candidates(task_name, kind, count, seed=1)
-    ours = TLPCostModel(load_model(model) if model else untrained_model(), "mean", device="cpu")
+    scorer = load_model(model)
+    ours = TLPCostModel(scorer, platform_or_mean(scorer, flags_of(context.target)), device="cpu")
     with cores(threads) as used:
         progress(f"{task_name} on {kind}: training TVM's model")
-        baseline = _trained_baseline(task_name, kind, ours, used)
+        baseline, trees = _trained_baseline(task_name, kind, ours, used)
         progress(f"{task_name} on {kind}: checking the scores")
         for whose in (ours, baseline):
             scores = np.asarray(whose.predict(context, array))
@@ -134,20 +74,21 @@ def bench_score_traces(
             rounds=rounds,
         )
     rates = {name: count / cost.seconds for name, cost in costs.items()}
-    return TraceScoreResult(
+    return ScoreResult(
         task=task_name,
         target=kind,
-        model=model or UNTRAINED,
-        candidates=count,
+        model=model,
+        programs=count,
         threads=used,
         rounds=rounds,
+        trees=trees,
         cpu_ratio=costs["xgb"].cpu_seconds / costs["ours"].cpu_seconds,
         **rates,
     )
 
 
-def _trained_baseline(task_name: str, kind: str, ours: Any, threads: int) -> Any:
-    """TVM's model, trained on programs of another seed."""
+def _trained_baseline(task_name: str, kind: str, ours: Any, threads: int) -> tuple[Any, int]:
+    """TVM's model, trained on programs of another seed, and its trees."""
     from tvm.s_tir import meta_schedule as ms
 
     context, array = candidates(task_name, kind, TRAINED_ON, seed=2)
@@ -160,4 +101,4 @@ def _trained_baseline(task_name: str, kind: str, ours: Any, threads: int) -> Any
     baseline.update(context, list(array), results)
     if baseline.booster is None:
         raise AssertionError("expected TVM's model to be trained")
-    return baseline
+    return baseline, int(baseline.booster.num_boosted_rounds())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,15 +17,10 @@ from tlp_tvm.cli.common import (
     print_json,
     progress_console,
 )
+from tlp_tvm.pretrained import DEFAULT_MODELS
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from tlp_tvm.bench.extract import ExtractResult
-    from tlp_tvm.bench.extract_traces import TraceExtractResult
-    from tlp_tvm.bench.score import ScoreResult
-    from tlp_tvm.bench.score_traces import TraceScoreResult
-    from tlp_tvm.bench.train import TrainResult
 
 FrameworkOption = Annotated[str, typer.Option(help="ansor, or metaschedule in its own environment.")]
 
@@ -56,24 +52,28 @@ def extract(
 
     Example: tlp-tvm bench extract --fresh 20000
     """
+    from tlp_tvm.cli.bench_tables import extract_table, trace_table
+
     if _is_metaschedule(framework):
-        _extract_traces(task, states, seconds, json)
+        from tlp_tvm.bench.extract_traces import bench_extract_traces
+        from tlp_tvm.bench.traces import TARGET_KINDS
+
+        with progress_console.status("starting") as status:
+            traces = [
+                bench_extract_traces(name, kind, count=states, seconds=seconds, progress=status.update)
+                for name in _tasks_of(task)
+                for kind in TARGET_KINDS
+            ]
+        _show("extract", [each.to_dict() for each in traces], [trace_table(traces)], json)
         return
     from tlp_tvm.bench.extract import CPU_TARGET, CUDA_TARGET, bench_extract
-    from tlp_tvm.bench.timing import machine
 
     with progress_console.status("starting") as status:
         results = [
             bench_extract(task, target, states=states, fresh=fresh, seconds=seconds, progress=status.update)
             for target in (CPU_TARGET, CUDA_TARGET)
         ]
-    conditions = machine()
-    if json:
-        print_json({"machine": conditions, "extract": [result.to_dict() for result in results]})
-        return
-    for result in results:
-        console.print(_table(result))
-    console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
+    _show("extract", [each.to_dict() for each in results], [extract_table(each) for each in results], json)
 
 
 @app.command()
@@ -87,8 +87,7 @@ def score(
     model: Annotated[
         str | None,
         typer.Option(
-            help="A shipped name, a checkpoint folder or an exported file; without it epyc, or for "
-            "metaschedule an untrained one."
+            help="A shipped name, a checkpoint folder or an exported file; without it the framework's."
         ),
     ] = None,
     torch_threads: Annotated[
@@ -102,32 +101,32 @@ def score(
 
     Example: tlp-tvm bench score --torch-threads 1
     """
-    if _is_metaschedule(framework):
-        _score_traces(task, {"llvm": states, "cuda": cuda_states}, model, torch_threads, rounds, json)
-        return
-    from tlp_tvm.bench.score import CPU_TARGET, CUDA_TARGET, bench_score
-    from tlp_tvm.bench.timing import machine
+    from tlp_tvm.cli.bench_tables import score_table
 
+    common: dict[str, Any] = {
+        "model": model or DEFAULT_MODELS[framework],
+        "threads": torch_threads,
+        "rounds": rounds,
+    }
     with progress_console.status("starting") as status:
-        results = [
-            bench_score(
-                task,
-                target,
-                states=count,
-                model=model or "epyc",
-                threads=torch_threads,
-                rounds=rounds,
-                progress=status.update,
-            )
-            for target, count in ((CPU_TARGET, states), (CUDA_TARGET, cuda_states))
-            if count
-        ]
-    conditions = machine()
-    if json:
-        print_json({"machine": conditions, "score": [result.to_dict() for result in results]})
-        return
-    console.print(_score_table(results))
-    console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
+        if _is_metaschedule(framework):
+            from tlp_tvm.bench.score_traces import bench_score_traces
+
+            results = [
+                bench_score_traces(name, kind, count=count, progress=status.update, **common)
+                for name in _tasks_of(task)
+                for kind, count in (("llvm", states), ("cuda", cuda_states))
+                if count
+            ]
+        else:
+            from tlp_tvm.bench.score import CPU_TARGET, CUDA_TARGET, bench_score
+
+            results = [
+                bench_score(task, target, count=count, progress=status.update, **common)
+                for target, count in ((CPU_TARGET, states), (CUDA_TARGET, cuda_states))
+                if count
+            ]
+    _show("score", [each.to_dict() for each in results], [score_table(results)], json)
 
 
 def _is_metaschedule(framework: str) -> bool:
@@ -146,45 +145,16 @@ def _tasks_of(task: str) -> list[str]:
     return list(WORKLOADS) if task == "all" else [one_of("--task", task, ["all", *WORKLOADS])]
 
 
-def _extract_traces(task: str, count: int, seconds: float, json: bool) -> None:
-    from tlp_tvm.bench.extract_traces import bench_extract_traces
-    from tlp_tvm.bench.timing import machine
-    from tlp_tvm.bench.traces import TARGET_KINDS
-
-    with progress_console.status("starting") as status:
-        results = [
-            bench_extract_traces(name, kind, count=count, seconds=seconds, progress=status.update)
-            for name in _tasks_of(task)
-            for kind in TARGET_KINDS
-        ]
-    conditions = machine()
-    if json:
-        print_json({"machine": conditions, "extract": [result.to_dict() for result in results]})
-        return
-    console.print(_trace_table(results))
-    console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
-
-
-def _score_traces(
-    task: str, counts: dict[str, int], model: str | None, threads: int, rounds: int, json: bool
-) -> None:
-    from tlp_tvm.bench.score_traces import bench_score_traces
+def _show(what: str, figures: Any, tables: Sequence[Table], json: bool) -> None:
+    """Print figures with the machine that they are of."""
     from tlp_tvm.bench.timing import machine
 
-    with progress_console.status("starting") as status:
-        results = [
-            bench_score_traces(
-                name, kind, count=count, model=model, threads=threads, rounds=rounds, progress=status.update
-            )
-            for name in _tasks_of(task)
-            for kind, count in counts.items()
-            if count
-        ]
     conditions = machine()
     if json:
-        print_json({"machine": conditions, "score": [result.to_dict() for result in results]})
+        print_json({"machine": conditions, what: figures})
         return
-    console.print(_trace_score_table(results))
+    for table in tables:
+        console.print(table)
     console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
 
 
@@ -212,8 +182,8 @@ def train(
 
     Example: tlp-tvm bench train runs/dataset --model paper --layout paper-cpu
     """
-    from tlp_tvm.bench.timing import machine
     from tlp_tvm.bench.train import bench_train
+    from tlp_tvm.cli.bench_tables import train_table
     from tlp_tvm.training.settings import Precision, TrainSettings
 
     chosen = Precision(one_of("--precision", precision, [each.value for each in Precision]))
@@ -229,99 +199,4 @@ def train(
             rounds=rounds,
             progress=status.update,
         )
-    conditions = machine()
-    if json:
-        print_json({"machine": conditions, "train": result.to_dict()})
-        return
-    console.print(_train_table(result))
-    console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
-
-
-def _train_table(result: TrainResult) -> Table:
-    from rich.table import Table
-
-    way = "streamed" if result.streamed else "in memory"
-    table = Table(
-        title=f"{result.model}, {result.parameters:,} parameters, layout {result.layout}, {result.platforms} "
-        f"platforms: {result.device}, {result.precision}",
-        caption=f"{result.programs:,} programs of {result.records_a_program:.2f} records {way}, batches of "
-        f"{result.batch_programs}; peak {result.peak_mib:,} MiB",
-    )
-    epochs = [f"an epoch of {name} records" for name in result.epochs]
-    for column in ("what", "records/s", *epochs):
-        table.add_column(column, justify="left" if column == "what" else "right")
-    seconds = (f"{value:,.0f} s" for value in result.epochs.values())
-    table.add_row("training, embedding included", f"{result.training:,.0f}", *seconds)
-    table.add_row("only reading and embedding", f"{result.batches:,.0f}")
-    table.add_row("only the network", f"{result.network:,.0f}")
-    return table
-
-
-def _score_table(results: list[ScoreResult]) -> Table:
-    from rich.table import Table
-
-    first = results[0]
-    table = Table(title=f"{first.task}: states scored per second, {first.threads} threads each")
-    columns = ("target", "states", f"TLP {first.model}", "of it reading", "TVM's XGBModel", "ratio")
-    for column in (*columns, "in CPU time", "invalid"):
-        table.add_column(column, justify="left" if column == "target" else "right")
-    for result in results:
-        rates = (f"{rate:,.0f}" for rate in (result.ours, result.embedding, result.xgb))
-        ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.cpu_ratio))
-        table.add_row(result.target, f"{result.states:,}", *rates, *ratios, f"{result.invalid:.0%}")
-    return table
-
-
-def _trace_table(results: list[TraceExtractResult]) -> Table:
-    from rich.table import Table
-
-    table = Table(title="MetaSchedule candidates embedded per second")
-    routes = ("1 thread", "all threads", "Python route", "ratio", "JSON read natively", "ratio")
-    for column in ("task", "target", "primitives", *routes):
-        table.add_column(column, justify="left" if column in ("task", "target") else "right")
-    for result in results:
-        rates = [result.one_thread, result.every_thread, result.python_route, result.json_route]
-        one, every, python, text = (f"{rate:,.0f}" for rate in rates)
-        ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.json_ratio))
-        cells = [one, every, python, next(ratios), text, next(ratios)]
-        table.add_row(result.task, result.target, f"{result.primitives:.1f}", *cells)
-    return table
-
-
-def _trace_score_table(results: list[TraceScoreResult]) -> Table:
-    from rich.table import Table
-
-    first = results[0]
-    table = Table(
-        title=f"MetaSchedule candidates scored per second, {first.threads} threads each",
-        caption=f"model: {first.model}",
-    )
-    for column in ("task", "target", "TLP", "of it reading", "TVM's XGBModel", "ratio", "in CPU time"):
-        table.add_column(column, justify="left" if column in ("task", "target") else "right")
-    for result in results:
-        rates = (f"{rate:,.0f}" for rate in (result.ours, result.embedding, result.xgb))
-        ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.cpu_ratio))
-        table.add_row(result.task, result.target, *rates, *ratios)
-    return table
-
-
-def _table(result: ExtractResult) -> Table:
-    from rich.table import Table
-
-    states = f"{result.states:,} states of {result.primitives:.1f} primitives"
-    table = Table(title=f"{result.task}, {result.target}: {states}")
-    for column in ("route", "states/s", "/ TVM features", "/ Python route"):
-        table.add_column(column, justify="left" if column == "route" else "right", no_wrap=True)
-    rates = {
-        "TVM per-store features": result.tvm_features,
-        "serialise, json.loads, encode": result.python_route,
-    }
-    for native in result.native:
-        rates[f"native, {native.layout}, 1 thread"] = native.one_thread
-        rates[f"native, {native.layout}, all threads"] = native.warm
-        if native.fresh:
-            rates[f"native, {native.layout}, {native.fresh_states:,} fresh states"] = native.fresh
-    for route, rate in rates.items():
-        to_features, to_python = rate / result.tvm_features, rate / result.python_route
-        table.add_row(route, f"{rate:,.0f}", f"{to_features:,.1f}x", f"{to_python:,.1f}x")
-    return table
+    _show("train", result.to_dict(), [train_table(result)], json)

@@ -9,6 +9,7 @@ config = json.loads(files["tlp_tvm.json"])                 # as in a checkpoint'
 
 from __future__ import annotations
 
+import copy
 import io
 import os
 import warnings
@@ -54,13 +55,14 @@ def export_model(model: ScoringModel, path: str | os.PathLike[str]) -> float:
     """
     buffer = io.BytesIO()
     with _torchscript():
-        script = torch.jit.freeze(torch.jit.script(model.network.cpu().eval()))
+        # Not frozen: the names of its weights are what the native core reads it by.
+        script = torch.jit.script(copy.deepcopy(model.network).cpu().eval().requires_grad_(False))
         torch.jit.save(script, buffer, _extra_files={METADATA: model.config.to_json().encode()})
         buffer.seek(0)
         again = torch.jit.load(buffer, map_location="cpu")  # type: ignore[no-untyped-call]
     x = _made_up_programs(model)
     with torch.inference_mode():
-        ours, theirs = model.network(x), again(x)
+        ours, theirs = model.network(x.to(model.device)).cpu(), again(x)
     difference = float(((ours - theirs).abs() / ours.abs().clamp(min=1.0)).max())
     if not difference <= TOLERANCE:
         raise ModelFileError(
@@ -68,7 +70,6 @@ def export_model(model: ScoringModel, path: str | os.PathLike[str]) -> float:
             f"{difference:.2g}; report it with your version of torch ({torch.__version__})"
         )
     write_whole(path, buffer.getvalue())
-    model.to(str(model.device))
     return difference
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,9 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from tlp_tvm import _core
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.features import Embedding, FeatureLayout
 from tlp_tvm.model.config import ModelConfig
+from tlp_tvm.model.native import native_network
 from tlp_tvm.model.tlp import TLP
 
 BATCH = 128
@@ -27,6 +29,10 @@ MCPU_FLAG = "-mcpu="
 
 MEAN = "mean"
 """In the place of a platform: the mean of all heads, for hardware that is none of them."""
+
+
+_ALL = -1
+"""In the place of a head."""
 
 
 @cache
@@ -97,23 +103,36 @@ class ScoringModel:
             )
         if platform == MEAN:
             return np.asarray(self.score_all(X).mean(1), np.float32)
-        column = 0 if platform is None else self.column(platform)
-        if not isinstance(self.network, TLP):  # an exported one scores with all heads
-            return self.score_all(X)[:, column]
-        network = self.network
-        return self._scored(X, lambda x: network.of_head(x, column)[:, None], 1)[:, 0]
+        return self._scored(X, 0 if platform is None else self.column(platform))[:, 0]
 
     def score_all(self, X: Embedding) -> NDArray[np.float32]:
         """Scores of every head, (N, P) float32."""
-        return self._scored(X, self.network, len(self.platforms))
+        return self._scored(X, _ALL)
 
-    def _scored(self, X: Embedding, network: Callable[[Tensor], Tensor], columns: int) -> NDArray[np.float32]:
-        """(N, columns) float32, in batches."""
+    @cached_property
+    def _native(self) -> _core.Network | None:
+        return native_network(self.config.settings, self.network)
+
+    def _scored(self, X: Embedding, column: int) -> NDArray[np.float32]:
+        """(N, 1), or for all heads (N, P)."""
         if X.ndim != 3 or X.shape[1:] != (self.layout.length, self.layout.width):
             raise ModelFileError(
                 f'model {self.name}: expected embeddings of the layout "{self.layout.name}" '
                 f"(N, {self.layout.length}, {self.layout.width}), found {X.shape}"
             )
+        if self.device.type == "cpu" and self._native is not None:
+            return self._native.score(np.ascontiguousarray(X, np.float32), column, torch.get_num_threads())
+        network = self.network
+        if column == _ALL:
+            return self._by_torch(X, network, len(self.platforms))
+        if isinstance(network, TLP):
+            return self._by_torch(X, lambda x: network.of_head(x, column)[:, None], 1)
+        return self._by_torch(X, network, len(self.platforms))[:, [column]]  # it scores with all heads
+
+    def _by_torch(
+        self, X: Embedding, network: Callable[[Tensor], Tensor], columns: int
+    ) -> NDArray[np.float32]:
+        """(N, columns) float32, in batches."""
         scores = np.empty((len(X), columns), np.float32)
         # Programs of like length go together, since the network cuts the padding that all of a batch share.
         lengths = (X != 0).any(-1).sum(-1)

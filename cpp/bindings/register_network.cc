@@ -1,0 +1,95 @@
+#include <pybind11/stl.h>
+
+#include <cstddef>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bindings/bindings.h"
+#include "model/network.h"
+#include "model/runnable_kernels.h"
+
+namespace py = pybind11;
+
+namespace tlp_tvm {
+namespace bindings {
+namespace {
+
+using Array = py::array_t<float, py::array::c_style | py::array::forcecast>;
+
+/*! \brief Those of a name, or the fastest ones for "". */
+const model::Kernels& KernelsNamed(const std::string& name) {
+  if (name.empty()) return model::BestKernels();
+  std::string known;
+  for (const model::Kernels* kernels : model::RunnableKernels()) {
+    if (name == kernels->name) return *kernels;
+    known += (known.empty() ? "" : ", ") + std::string(kernels->name);
+  }
+  throw std::invalid_argument("instruction_set: expected one of " + known + ", found \"" + name +
+                              "\"");
+}
+
+model::Network NetworkOf(const std::map<std::string, Array>& tensors,
+                         const model::NetworkShape& shape, const std::string& instruction_set) {
+  const auto tensor_of = [&](const std::string& name) -> model::Tensor {
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) {
+      throw std::invalid_argument("network: expected a tensor " + name + ", found none");
+    }
+    const Array& array = found->second;
+    if (array.ndim() != 1 && array.ndim() != 2) {
+      throw std::invalid_argument("network: expected a vector or a matrix as " + name);
+    }
+    const auto rows = array.ndim() == 1 ? 1 : array.shape(0);
+    return {static_cast<int>(rows), static_cast<int>(array.shape(array.ndim() - 1)), array.data()};
+  };
+  return {shape, tensor_of, KernelsNamed(instruction_set)};
+}
+
+py::array_t<float> Score(const model::Network& network, const Embedding& x, int head, int threads) {
+  const model::NetworkShape& shape = network.shape();
+  if (x.ndim() != 3 || x.shape(1) != shape.length || x.shape(2) != shape.width) {
+    throw std::invalid_argument("X: expected (N, " + std::to_string(shape.length) + ", " +
+                                std::to_string(shape.width) + ")");
+  }
+  if (head < -1 || head >= shape.heads) {
+    throw std::invalid_argument("head: expected -1 to " + std::to_string(shape.heads - 1) +
+                                ", found " + std::to_string(head));
+  }
+  py::array_t<float> scores({x.shape(0), static_cast<py::ssize_t>(head < 0 ? shape.heads : 1)});
+  const float* const from = x.data();
+  float* const to = scores.mutable_data();
+  const auto count = static_cast<std::size_t>(x.shape(0));
+  const py::gil_scoped_release release;
+  network.Score(from, count, head, threads, to);
+  return scores;
+}
+
+}  // namespace
+
+void RegisterNetwork(py::module_& module) {
+  py::class_<model::Network>(module, "Network")
+      .def(py::init([](const std::map<std::string, Array>& tensors, int length, int width,
+                       int hidden, int attention_heads, int layers, int members, int heads,
+                       bool positions, const std::string& instruction_set) {
+             return NetworkOf(
+                 tensors,
+                 {length, width, hidden, attention_heads, layers, members, heads, positions},
+                 instruction_set);
+           }),
+           py::arg("tensors"), py::kw_only(), py::arg("length"), py::arg("width"),
+           py::arg("hidden"), py::arg("attention_heads"), py::arg("layers"), py::arg("members"),
+           py::arg("heads"), py::arg("positions"), py::arg("instruction_set") = "")
+      .def_property_readonly("instruction_set", &model::Network::instruction_set)
+      .def("score", &Score, py::arg("X"), py::arg("head") = -1, py::arg("threads") = 0);
+  module.def("instruction_sets", [] {
+    std::vector<std::string> names;
+    for (const model::Kernels* kernels : model::RunnableKernels())
+      names.emplace_back(kernels->name);
+    return names;
+  });
+}
+
+}  // namespace bindings
+}  // namespace tlp_tvm

@@ -1,0 +1,83 @@
+"""The tables that `tlp-tvm bench` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from tlp_tvm.bench.extract import ExtractResult
+from tlp_tvm.bench.extract_traces import TraceExtractResult
+from tlp_tvm.bench.score_result import ScoreResult
+from tlp_tvm.bench.train import TrainResult
+
+
+def extract_table(result: ExtractResult) -> Table:
+    """A row a route, of one target."""
+    states = f"{result.states:,} states of {result.primitives:.1f} primitives"
+    table = Table(title=f"{result.task}, {result.target}: {states}")
+    for column in ("route", "states/s", "/ TVM features", "/ Python route"):
+        table.add_column(column, justify="left" if column == "route" else "right", no_wrap=True)
+    rates = {
+        "TVM per-store features": result.tvm_features,
+        "serialise, json.loads, encode": result.python_route,
+    }
+    for native in result.native:
+        rates[f"native, {native.layout}, 1 thread"] = native.one_thread
+        rates[f"native, {native.layout}, all threads"] = native.warm
+        if native.fresh:
+            rates[f"native, {native.layout}, {native.fresh_states:,} fresh states"] = native.fresh
+    for route, rate in rates.items():
+        to_features, to_python = rate / result.tvm_features, rate / result.python_route
+        table.add_row(route, f"{rate:,.0f}", f"{to_features:,.1f}x", f"{to_python:,.1f}x")
+    return table
+
+
+def trace_table(results: Sequence[TraceExtractResult]) -> Table:
+    """A row a task and target of MetaSchedule."""
+    table = Table(title="MetaSchedule candidates embedded per second")
+    routes = ("1 thread", "all threads", "Python route", "ratio", "JSON read natively", "ratio")
+    for column in ("task", "target", "primitives", *routes):
+        table.add_column(column, justify="left" if column in ("task", "target") else "right")
+    for result in results:
+        rates = [result.one_thread, result.every_thread, result.python_route, result.json_route]
+        one, every, python, text = (f"{rate:,.0f}" for rate in rates)
+        ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.json_ratio))
+        cells = [one, every, python, next(ratios), text, next(ratios)]
+        table.add_row(result.task, result.target, f"{result.primitives:.1f}", *cells)
+    return table
+
+
+def score_table(results: Sequence[ScoreResult]) -> Table:
+    """A row a task and target."""
+    first = results[0]
+    table = Table(title=f"programs scored per second, {first.threads} threads each")
+    names = ("task", "target")
+    columns = (*names, "programs", f"TLP {first.model}", "of it reading", "TVM's XGBModel", "ratio")
+    for column in (*columns, "in CPU time", "invalid"):
+        table.add_column(column, justify="left" if column in names else "right")
+    for result in results:
+        rates = (f"{rate:,.0f}" for rate in (result.ours, result.embedding, result.xgb))
+        ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.cpu_ratio))
+        cells = [f"{result.programs:,}", *rates, *ratios, f"{result.invalid:.0%}"]
+        table.add_row(result.task, result.target, *cells)
+    return table
+
+
+def train_table(result: TrainResult) -> Table:
+    """What an epoch takes, and its parts."""
+    way = "streamed" if result.streamed else "in memory"
+    table = Table(
+        title=f"{result.model}, {result.parameters:,} parameters, layout {result.layout}, {result.platforms} "
+        f"platforms: {result.device}, {result.precision}",
+        caption=f"{result.programs:,} programs of {result.records_a_program:.2f} records {way}, batches of "
+        f"{result.batch_programs}; peak {result.peak_mib:,} MiB",
+    )
+    epochs = [f"an epoch of {name} records" for name in result.epochs]
+    for column in ("what", "records/s", *epochs):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    seconds = (f"{value:,.0f} s" for value in result.epochs.values())
+    table.add_row("training, embedding included", f"{result.training:,.0f}", *seconds)
+    table.add_row("only reading and embedding", f"{result.batches:,.0f}")
+    table.add_row("only the network", f"{result.network:,.0f}")
+    return table
