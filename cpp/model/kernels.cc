@@ -16,7 +16,7 @@ namespace {
 
 #if defined(__AVX512F__)
 constexpr int kLanes = 16;
-constexpr int kRows = 8;
+constexpr int kRows = 12;
 constexpr int kPanels = 2;
 constexpr const char* kName = "avx512";
 #elif defined(__AVX2__)
@@ -48,9 +48,24 @@ void Store(float* to, Vector value) { *reinterpret_cast<Vector*>(to) = value; }
 Vector Larger(Vector a, Vector b) { return a > b ? a : b; }
 
 float Sum(Vector value) {
-  float sum = 0.0F;
-  for (int i = 0; i < kLanes; ++i) sum += value[i];
-  return sum;
+  float parts[4] = {};  // four short sums do not wait for each other
+  for (int i = 0; i < kLanes; ++i) parts[i % 4] += value[i];
+  return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+}
+
+float Largest(Vector value) {
+  float parts[4] = {value[0], value[1], value[2], value[3]};
+  for (int i = 4; i < kLanes; ++i) parts[i % 4] = value[i] > parts[i % 4] ? value[i] : parts[i % 4];
+  const float first = parts[0] > parts[1] ? parts[0] : parts[1];
+  const float second = parts[2] > parts[3] ? parts[2] : parts[3];
+  return first > second ? first : second;
+}
+
+/*! \brief The numbers of columns below `width`, and `other` in the place of those after. */
+Vector Within(Vector value, int column, int width, float other) {
+  Integers columns{};
+  for (int i = 0; i < kLanes; ++i) columns[i] = column + i;
+  return columns < width ? value : Vector{} + other;
 }
 
 /*! \brief e^x, relative error below 2e-7 where e^x is a normal number; Cephes' polynomial. */
@@ -88,12 +103,13 @@ void Block(const DenseCall& call, int row, int panel) {
     const Vector bias = Load(call.bias + Row(panel, kPanel) + Row(v, kLanes));
     for (int r = 0; r < kR; ++r) sums[r][v] = bias;
   }
-  const float* const weight = call.weight + Row(panel, kPanel) * call.inputs;
+  const float* const weight = call.weight + Row(panel, call.panel_step);
   for (int k = 0; k < call.inputs; ++k) {
     Vector w[kVectors];
     for (int p = 0; p < kP; ++p) {
       for (int v = 0; v < kParts; ++v) {
-        w[p * kParts + v] = Load(weight + Row(p * call.inputs + k, kPanel) + Row(v, kLanes));
+        w[p * kParts + v] =
+            Load(weight + Row(p, call.panel_step) + Row(k, call.input_step) + Row(v, kLanes));
       }
     }
     for (int r = 0; r < kR; ++r) {
@@ -107,16 +123,24 @@ void Block(const DenseCall& call, int row, int panel) {
   }
 }
 
+template <int kR, int kP>
+void Rows(const DenseCall& call, int row, int panel, int count) {
+  if (count == kR) {
+    Block<kR, kP>(call, row, panel);
+  } else if constexpr (kR > 1) {
+    Rows<kR - 1, kP>(call, row, panel, count);
+  }
+}
+
+/*! \brief All rows in blocks of about the same size: a small one would wait for its own sums. */
 template <int kP>
 void Panels(const DenseCall& call, int panel) {
   int row = 0;
-  for (; row + kRows <= call.rows; row += kRows) Block<kRows, kP>(call, row, panel);
-  if (kRows > 4 && row + 4 <= call.rows) {
-    Block<4, kP>(call, row, panel);
-    row += 4;
+  for (int left = (call.rows + kRows - 1) / kRows; left > 0; --left) {
+    const int count = (call.rows - row + left - 1) / left;
+    Rows<kRows, kP>(call, row, panel, count);
+    row += count;
   }
-  for (; row + 2 <= call.rows; row += 2) Block<2, kP>(call, row, panel);
-  if (row < call.rows) Block<1, kP>(call, row, panel);
 }
 
 void Dense(const DenseCall& call) {
@@ -142,27 +166,29 @@ void LayerNorm(const NormCall& call) {
     }
     float square = Sum(squares);
     for (int c = whole; c < call.width; ++c) square += (x[c] - mean) * (x[c] - mean);
-    const float deviation = __builtin_sqrtf(square / width + kEpsilon);
+    const float inverse = 1.0F / __builtin_sqrtf(square / width + kEpsilon);
     for (int c = 0; c < call.stride; c += kLanes) {
-      const Vector normal = (Load(x + c) - mean) / deviation;
+      const Vector normal = (Load(x + c) - mean) * inverse;
       Store(y + c, normal * Load(call.scale + c) + Load(call.shift + c));
     }
   }
 }
 
 void Softmax(float* x, int rows, int width, int stride, float scale) {
+  const int last = (width - 1) / kLanes * kLanes;  // where the vector begins that may not be whole
   for (int row = 0; row < rows; ++row, x += stride) {
-    for (int c = width; c % kLanes != 0; ++c) x[c] = x[width - 1];
-    Vector most = Load(x);
-    for (int c = kLanes; c < width; c += kLanes) most = Larger(most, Load(x + c));
-    float highest = most[0];
-    for (int i = 1; i < kLanes; ++i) highest = most[i] > highest ? most[i] : highest;
-    for (int c = 0; c < width; c += kLanes) Store(x + c, Exp((Load(x + c) - highest) * scale));
-    for (int c = width; c % kLanes != 0; ++c) x[c] = 0.0F;
-    Vector sum{};
-    for (int c = 0; c < width; c += kLanes) sum += Load(x + c);
-    const float all = Sum(sum);
-    for (int c = 0; c < width; c += kLanes) Store(x + c, Load(x + c) / all);
+    Vector most = Within(Load(x + last), last, width, -3e38F);
+    for (int c = 0; c < last; c += kLanes) most = Larger(most, Load(x + c));
+    const float highest = Largest(most);
+    Vector sum = Within(Exp((Load(x + last) - highest) * scale), last, width, 0.0F);
+    Store(x + last, sum);
+    for (int c = 0; c < last; c += kLanes) {
+      const Vector share = Exp((Load(x + c) - highest) * scale);
+      Store(x + c, share);
+      sum += share;
+    }
+    const float whole = 1.0F / Sum(sum);
+    for (int c = 0; c <= last; c += kLanes) Store(x + c, Load(x + c) * whole);
   }
 }
 

@@ -2,7 +2,7 @@
  * \file model/kernels.h
  * \brief The arithmetic that a network is made of, compiled once for each instruction set.
  *
- * Matrices are row-major; weights lie in panels of `kPanel` columns: panel, input, column.
+ * Matrices are row-major; weights are read in panels of `kPanel` columns.
  */
 #ifndef TLP_TVM_MODEL_KERNELS_H_
 #define TLP_TVM_MODEL_KERNELS_H_
@@ -21,6 +21,9 @@ struct DenseCall {
   int rows;
   int inputs;
   const float* weight;
+  /*! \brief Numbers from a panel of the weights to the next, and from an input to the next. */
+  int panel_step;
+  int input_step;
   /*! \brief As long as the panels are wide. */
   const float* bias;
   int panels;
@@ -49,7 +52,8 @@ struct Kernels {
   const char* name;
   void (*dense)(const DenseCall& call);
   void (*layer_norm)(const NormCall& call);
-  /*! \brief Each row's first `width` numbers to exp(scale x) over their sum, in place. */
+  /*! \brief Each row's first `width` numbers to exp(scale x) over their sum, in place; the rest is
+   * lost. */
   void (*softmax)(float* x, int rows, int width, int stride, float scale);
 };
 

@@ -97,14 +97,14 @@ class Scorer {
         kernels_(kernels),
         stride_(PaddedTo(shape.hidden)),
         depth_(shape.hidden / shape.attention_heads),
+        nothing_(Unsigned(shape.width)),
         x_(Size(shape.width)),
         h_(Size(stride_)),
         other_(Size(stride_)),
         mixed_(Size(stride_)),
-        wide_(Size(PaddedTo(3 * shape.hidden))),
+        wide_(Size(PaddedTo(3 * shape.hidden)) + kPanel),  // a panel may end after the last value
         weights_(Size(PaddedTo(shape.length))),
         keys_(static_cast<std::size_t>(PaddedTo(shape.length)) * static_cast<std::size_t>(depth_)),
-        values_(Size(PaddedTo(depth_))),
         of_head_(Size(PaddedTo(depth_))),
         zeros_(static_cast<std::size_t>(std::max(PaddedTo(shape.length), PaddedTo(depth_)))) {}
 
@@ -112,6 +112,7 @@ class Scorer {
   void Take(const float* program) {
     places_.clear();
     for (int row = 0; row < shape_.length; ++row, program += shape_.width) {
+      if (std::memcmp(program, nothing_.data(), nothing_.size() * sizeof(float)) == 0) continue;
       if (std::any_of(program, program + shape_.width, [](float v) { return v != 0.0F; })) {
         std::copy_n(program, shape_.width, x_.data() + places_.size() * Unsigned(shape_.width));
         places_.push_back(row);
@@ -182,26 +183,16 @@ class Scorer {
       }
     }
     const int stride = panels * kPanel;
-    kernels_.dense({query, wide_stride, rows_, depth_, keys_.data(), zeros_.data(), panels, false,
-                    nullptr, weights_.data(), stride});
+    kernels_.dense({query, wide_stride, rows_, depth_, keys_.data(), depth_ * kPanel, kPanel,
+                    zeros_.data(), panels, false, nullptr, weights_.data(), stride});
     kernels_.softmax(weights_.data(), rows_, rows_, stride,
                      1.0F / std::sqrt(static_cast<float>(depth_)));
     const int value_panels = PanelsOf(depth_);
-    for (int panel = 0; panel < value_panels; ++panel) {
-      float* out = values_.data() + Unsigned(panel) * Unsigned(rows_) * kPanel;
-      const int there = std::min(kPanel, depth_ - panel * kPanel);
-      for (int row = 0; row < rows_; ++row, out += kPanel) {
-        const float* const from =
-            value + Unsigned(row) * Unsigned(wide_stride) + Unsigned(panel) * kPanel;
-        std::copy_n(from, there, out);
-        std::fill(out + there, out + kPanel, 0.0F);
-      }
-    }
     const bool fits = depth_ % kPanel == 0;
     const int out_stride = fits ? stride_ : value_panels * kPanel;
     float* const out = fits ? mixed_.data() + first : of_head_.data();
-    kernels_.dense({weights_.data(), stride, rows_, rows_, values_.data(), zeros_.data(),
-                    value_panels, false, nullptr, out, out_stride});
+    kernels_.dense({weights_.data(), stride, rows_, rows_, value, kPanel, wide_stride,
+                    zeros_.data(), value_panels, false, nullptr, out, out_stride});
     for (int row = 0; !fits && row < rows_; ++row) {
       std::copy_n(out + Unsigned(row) * Unsigned(out_stride), depth_,
                   mixed_.data() + Unsigned(row) * Unsigned(stride_) + first);
@@ -228,6 +219,7 @@ class Scorer {
   int depth_;
   int rows_ = 0;
   std::vector<int> places_;
+  std::vector<float> nothing_;
   std::vector<float> x_;
   std::vector<float> h_;
   std::vector<float> other_;
@@ -235,7 +227,6 @@ class Scorer {
   std::vector<float> wide_;
   std::vector<float> weights_;
   std::vector<float> keys_;
-  std::vector<float> values_;
   std::vector<float> of_head_;
   std::vector<float> zeros_;
 };
@@ -260,8 +251,8 @@ Linear::Linear(const Tensor& weight, const Tensor& bias)
 
 void Linear::Run(const Kernels& kernels, const float* x, int x_stride, int rows, bool relu,
                  const float* residual, float* y) const {
-  kernels.dense({x, x_stride, rows, inputs_, weight_.data(), bias_.data(), panels_, relu, residual,
-                 y, stride()});
+  kernels.dense({x, x_stride, rows, inputs_, weight_.data(), inputs_ * kPanel, kPanel, bias_.data(),
+                 panels_, relu, residual, y, stride()});
 }
 
 Network::Network(const NetworkShape& shape, const TensorOf& tensor_of, const Kernels& kernels)

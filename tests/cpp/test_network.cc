@@ -41,8 +41,8 @@ void TestDense(const Kernels& kernels, int rows, int inputs, int panels, bool re
   const std::vector<float> bias = Numbers(stride);
   const std::vector<float> residual = Numbers(rows * stride);
   std::vector<float> y(static_cast<std::size_t>(rows * stride));
-  kernels.dense({x.data(), inputs, rows, inputs, weight.data(), bias.data(), panels, relu,
-                 adds ? residual.data() : nullptr, y.data(), stride});
+  kernels.dense({x.data(), inputs, rows, inputs, weight.data(), inputs * kPanel, kPanel,
+                 bias.data(), panels, relu, adds ? residual.data() : nullptr, y.data(), stride});
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < stride; ++column) {
       double sum = bias[At(0, column, 0)];
