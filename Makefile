@@ -111,7 +111,7 @@ dataset: $(VENV)/.package  ## the programs of datasets/ as a dataset a framework
 pretrained: dataset  ## train the shipped models again, from datasets/
 	rm -rf build/pretrained
 	$(BIN)/tlp-tvm train build/dataset --members 4 --out build/pretrained/epyc
-	$(BIN)/tlp-tvm train build/dataset --members 1 --out build/pretrained/epyc-small
+	$(BIN)/tlp-tvm train build/dataset --members 3 --out build/pretrained/epyc-small
 	$(BIN)/tlp-tvm train build/dataset-metaschedule --members 4 --out build/pretrained/epyc-metaschedule
 	for model in epyc epyc-small epyc-metaschedule; do \
 	  rm -rf python/tlp_tvm/pretrained/$$model build/pretrained/$$model/metrics.csv && \

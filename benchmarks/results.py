@@ -85,7 +85,7 @@ PARTS: dict[str, Part] = {
         "The shipped model, its recipe with seeds (two networks), and XGBoost on the same sequences.",
         (
             *("epyc-metaschedule", METASCHEDULE, "--baselines", "tlp,xgboost-sequence", "--seeds", "3"),
-            *("--seen", "0,16", "--cache", "build/results"),
+            *("--cache", "build/results"),
         ),
     ),
     "trained": Part(
