@@ -1,8 +1,8 @@
 """Everything that docs/results.md and the README say of accuracy, from the commands that print it.
 
 Set-up: `PARTS`, each a `tlp-tvm evaluate` command. What a part printed is kept in docs/results/, and the same
-command is not run again unless the data or the command changed (or --again). Two parts run side by side, a
-thread each: nothing here is timed.
+command is not run again unless the data, a shipped model or the command changed (or --again). Two parts run
+side by side, a thread each: nothing here is timed.
 Checked: a part whose command fails stops everything after the parts that run; tables are written of whole
 parts only.
 
@@ -27,6 +27,7 @@ from typing import Any
 from marked_pages import put
 
 from tlp_tvm.files import write_whole
+from tlp_tvm.model.checkpoint import load_model, shipped_models
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results"
@@ -54,6 +55,12 @@ class Part:
     def dataset(self) -> str:
         """The dataset that it reads."""
         return next(name for name in self.command if name.startswith("build/"))
+
+    @property
+    def weights(self) -> dict[str, str]:
+        """Of the shipped models that take part, the digests."""
+        names = [word for word in self.command if word in shipped_models()]
+        return {name: str(load_model(name).card["weights"]["sha256"]) for name in names}
 
     @property
     def line(self) -> str:
@@ -143,7 +150,8 @@ def run(name: str, again: bool) -> dict[str, Any]:
     digest = json.loads((ROOT / part.dataset / "manifest.json").read_text())["digest"]
     if file.exists() and not again:
         before: dict[str, Any] = json.loads(file.read_text())
-        if (before["command"], before["dataset_digest"]) == (part.line, digest):
+        known = before["command"], before["dataset_digest"], before.get("weights", {})
+        if known == (part.line, digest, part.weights):
             return before
     print(f"{name}: {part.line}", flush=True)
     command = [sys.executable, "-c", MAIN, "evaluate", *part.command, "--json"]
@@ -151,7 +159,7 @@ def run(name: str, again: bool) -> dict[str, Any]:
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     said = json.loads(done.stdout.strip().splitlines()[-1])
     rows = [row for row in said["results"] if row["network"] in NETWORKS]
-    kept = {"command": part.line, **said, "results": rows}
+    kept = {"command": part.line, "weights": part.weights, **said, "results": rows}
     write_whole(file, json.dumps(kept, indent=1) + "\n")
     print(f"{name}: done", flush=True)
     return kept
