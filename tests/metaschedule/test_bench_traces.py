@@ -62,6 +62,7 @@ def test_scores_that_are_no_numbers_are_not_timed(monkeypatch: pytest.MonkeyPatc
         score_traces.bench_score_traces("softmax", "llvm", count=4, rounds=1)
 
 
-def test_an_unknown_framework_is_refused() -> None:
-    result = CliRunner().invoke(app, ["bench", "extract", "--framework", "other"])
+@pytest.mark.parametrize("command", ["extract", "score"])
+def test_an_unknown_framework_is_refused(command: str) -> None:
+    result = CliRunner().invoke(app, ["bench", command, "--framework", "other"])
     assert result.exit_code == 2

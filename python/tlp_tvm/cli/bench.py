@@ -103,13 +103,14 @@ def score(
     """
     from tlp_tvm.cli.bench_tables import score_table
 
+    is_metaschedule = _is_metaschedule(framework)
     common: dict[str, Any] = {
         "model": model or DEFAULT_MODELS[framework],
         "threads": torch_threads,
         "rounds": rounds,
     }
     with progress_console.status("starting") as status:
-        if _is_metaschedule(framework):
+        if is_metaschedule:
             from tlp_tvm.bench.score_traces import bench_score_traces
 
             results = [
