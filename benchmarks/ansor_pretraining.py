@@ -35,6 +35,7 @@ from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.loop import train
+from tlp_tvm.training.recipe import MODELS
 from tlp_tvm.training.run import HOLD_OUT
 from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.start import FINETUNE_RATE, Start, long_enough
@@ -76,7 +77,7 @@ def run(
     rest, held = fold_of(measured.of_split("train"), 0, HOLD_OUT, seed)
     tasks = np.random.default_rng(seed).permutation(len(rest.tasks))
     data = rest.of_tasks(tasks[: len(tasks) // ONE_IN[share]].tolist())
-    settings = TLPSettings.of_layout(measured.layout, 1, hidden=64, members=2)
+    settings = TLPSettings.of_layout(measured.layout, 1, **MODELS["recipe"])
     how = long_enough(TrainSettings(seed=seed), len(data))
     if start == STARTS[2]:
         how = replace(how, learning_rate=FINETUNE_RATE)
@@ -110,17 +111,16 @@ def main() -> None:
     asked = parser.parse_args()
     measured = load_measured(asked.dataset, FeatureLayout.preset("metaschedule"))
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    runs = kept["runs"] if kept.get("dataset_digest") == measured.digest else {}
     ansor = load_model(TRAINED_ON_ANSOR)
+    of = {"dataset_digest": measured.digest, "ansor_weights": ansor.card["weights"]["sha256"]}
+    runs = kept["runs"] if of.items() <= kept.items() else {}
     for seed in range(asked.seeds):
         for share in ONE_IN:
             for start in STARTS:
                 key = f"{start}, {share}, {seed}"
                 if key not in runs:
                     runs[key] = run(measured, ansor, start, share, seed, asked.device)
-                    write_whole(
-                        KEPT, json.dumps({"dataset_digest": measured.digest, "runs": runs}, indent=1) + "\n"
-                    )
+                    write_whole(KEPT, json.dumps({**of, "runs": runs}, indent=1) + "\n")
                 print(key, runs[key], flush=True)
     put(ROOT / "docs" / "results.md", "ansor-pretraining", table(runs, asked.seeds))
     print(table(runs, asked.seeds))

@@ -33,6 +33,13 @@ def test_the_tables_are_those_of_the_kept_results(results: ModuleType) -> None:
     )
 
 
+def test_the_table_of_ansors_weights_is_that_of_the_kept_trainings(results: ModuleType) -> None:
+    pretraining = importlib.import_module("ansor_pretraining")
+    kept = json.loads(pretraining.KEPT.read_text())
+
+    assert pretraining.table(kept["runs"], 3) in (ROOT / "docs" / "results.md").read_text()
+
+
 def test_marks_that_are_missing_are_named(results: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "page.md").write_text("no marks")
 
