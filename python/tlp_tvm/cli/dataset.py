@@ -56,13 +56,23 @@ TestShareOption = Annotated[
 ValidationOption = Annotated[
     float, typer.Option("--validation-share", min=0.0, max=0.9, help="Share of the programs to validate on.")
 ]
-SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Of the random choice of tasks or families.")]
+SeedOption = Annotated[
+    int, typer.Option("--seed", min=0, help="Of the random choice of tasks, families or programs.")
+]
 NearOption = Annotated[
     Near | None,
     typer.Option(
         "--near-duplicates",
         help="Whether one operator graph at other batch or image sizes stays on one side; "
         "together by task, apart by family, unless said.",
+    ),
+]
+ThinOption = Annotated[
+    int | None,
+    typer.Option(
+        "--programs-per-task",
+        min=1,
+        help="At most so many programs of each task and platform, drawn at random; test tasks keep all.",
     ),
 ]
 ReplaceOption = Annotated[
@@ -96,6 +106,7 @@ def build(
     validation_share: ValidationOption = 0.1,
     seed: SeedOption = 0,
     near_duplicates: NearOption = None,
+    programs_per_task: ThinOption = None,
     skip_bad_lines: Annotated[
         bool, typer.Option("--skip-bad-lines", help="Pass over lines that are no records, and count them.")
     ] = False,
@@ -124,6 +135,8 @@ def build(
             platform=platform,
             allow_odd_targets=odd_targets,
             split=rule,
+            programs_per_task=programs_per_task,
+            seed=seed,
             errors="skip" if skip_bad_lines else "raise",
             replace=replace,
             progress=progress,
@@ -148,6 +161,7 @@ def import_tenset(
     validation_share: ValidationOption = 0.1,
     seed: SeedOption = 0,
     near_duplicates: NearOption = None,
+    programs_per_task: ThinOption = None,
     replace: ReplaceOption = False,
 ) -> None:
     """Turn a TenSet or TenSet-TLP tree into a dataset; damaged lines are passed over and counted.
@@ -167,6 +181,8 @@ def import_tenset(
             [source],
             out,
             split=rule or published_split(source),
+            programs_per_task=programs_per_task,
+            seed=seed,
             errors="skip",
             replace=replace,
             allow_odd_targets=True,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-
-import numpy as np
 
 from tlp_tvm.dataset.built import file_sha256
 from tlp_tvm.dataset.folder import fresh_folder
@@ -19,6 +17,7 @@ from tlp_tvm.dataset.shards import write_shard
 from tlp_tvm.dataset.source import PLAIN_NETWORK, DatasetSource, find_source, is_built
 from tlp_tvm.dataset.spill import Spill
 from tlp_tvm.dataset.split_rules import Assignment, KeepSplits, SplitRule, TaskFacts
+from tlp_tvm.dataset.thinning import Thinning
 from tlp_tvm.errors import DatasetError
 
 PARTITION_BYTES = 96 << 20
@@ -48,6 +47,8 @@ def build_dataset(
     split: SplitRule | None = None,
     errors: Literal["raise", "skip"] = "raise",
     allow_odd_targets: bool = False,
+    programs_per_task: int | None = None,
+    seed: int = 0,
     replace: bool = False,
     threads: int = 0,
     progress: Callable[[Progress], None] = lambda _: None,
@@ -65,6 +66,9 @@ def build_dataset(
         errors: "skip" passes over bad lines and counts them in the manifest.
         allow_odd_targets: records of a platform may name several targets; the first stands for all, and the
             manifest notes the others.
+        programs_per_task: at most so many programs of each task and platform, drawn at random, but all of
+            test tasks; all when None.
+        seed: of that draw.
         replace: a built dataset at `out` gives way, once the new one is whole.
         threads: native threads; 0 for every core. The result does not depend on it.
         progress: called after every batch of records and every shard.
@@ -82,6 +86,8 @@ def build_dataset(
         errors=errors,
         replace=replace,
         allow_odd_targets=allow_odd_targets,
+        programs_per_task=programs_per_task,
+        seed=seed,
         threads=threads,
         progress=progress,
     )
@@ -95,6 +101,8 @@ def build_from(
     errors: Literal["raise", "skip"] = "raise",
     replace: bool = False,
     allow_odd_targets: bool = False,
+    programs_per_task: int | None = None,
+    seed: int = 0,
     threads: int = 0,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Manifest:
@@ -107,6 +115,8 @@ def build_from(
         errors: see there.
         replace: see there.
         allow_odd_targets: see there.
+        programs_per_task: see there.
+        seed: see there.
         threads: see there.
         progress: see there.
 
@@ -122,26 +132,28 @@ def build_from(
     with fresh_folder(Path(out), replace=replace) as folder:
         names = Names(keep_splits=isinstance(rule, KeepSplits), allow_odd_targets=allow_odd_targets)
         spill = Spill(folder / "spill", _partitions(sources))
-        skipped, per_platform = _read(framework, sources, names, spill, errors, threads, progress)
+        skipped, records = _read(framework, sources, names, spill, errors, threads, progress)
         facts = _facts(sources, names.splits, spill.numbers.count)
         assignment = rule.apply(facts)
-        shards = _write(folder, spill, sum(per_platform), progress)
+        kept = Thinning(programs_per_task, seed)
+        shards = _write(folder, spill, kept, assignment.splits, records, progress)
         spill.folder.rmdir()
         platforms = [
-            PlatformEntry(name, target, count)
-            for (name, target), count in zip(names.targets.items(), per_platform, strict=True)
+            PlatformEntry(name, target, kept.measurements.get(number, 0))
+            for number, (name, target) in enumerate(names.targets.items())
         ]
         manifest = Manifest(
             platforms=tuple(platforms),
             split=assignment.stated,
-            tasks=tuple(_entries(facts, assignment)),
+            tasks=tuple(_entries(facts, assignment, kept.programs)),
             shards=tuple(shards),
             sources=[Path(source.name).name for source in sources],  # the digest shall not tell of places
             skipped=skipped,
             notes=[
                 f"platform {name}: also has records of {', '.join(sorted(odd))}, taken for its first target"
                 for name, odd in names.odd_targets.items()
-            ],
+            ]
+            + kept.notes(),
             framework=framework,
         )
         manifest.write(folder)
@@ -177,11 +189,10 @@ def _read(
     errors: Literal["raise", "skip"],
     threads: int,
     progress: Callable[[Progress], None],
-) -> tuple[dict[str, int], list[int]]:
-    """The first pass. Returns the lines passed over by reason, and the measurements of each platform."""
+) -> tuple[dict[str, int], int]:
+    """The first pass. Returns the lines passed over by reason, and how many records there are."""
     total = sum(len(source.files) for source in sources)
     skipped: dict[str, int] = {}
-    counts = np.zeros(0, np.int64)
     files = records = 0
     for source in sources:
         for group in source.groups:
@@ -193,23 +204,26 @@ def _read(
                 tasks = names.tasks(source, group, batch.tasks)[batch.task_ids]
                 if len(batch):
                     spill.add(batch, tasks, platforms)
-                more = np.bincount(platforms, minlength=len(names.targets))
-                more[: len(counts)] += counts
-                counts = more
                 records += len(batch)
                 progress(Progress("reading", files + place[batch.files[-1]], total, records))
             files += len(group.files)
     if not records:
         raise DatasetError(f"{sources[0].name}: expected measure records, found none")
-    return skipped, counts.tolist()
+    return skipped, records
 
 
 def _write(
-    folder: Path, spill: Spill, records: int, progress: Callable[[Progress], None]
+    folder: Path,
+    spill: Spill,
+    thinning: Thinning,
+    splits: Sequence[str],
+    records: int,
+    progress: Callable[[Progress], None],
 ) -> list[ShardEntry]:
     """The second pass."""
     shards: list[ShardEntry] = []
-    for table in spill.tables():
+    for whole in spill.tables():
+        table = thinning.kept(whole, splits)
         file = folder / f"programs-{len(shards):05d}.arrow"
         write_shard(file, table)
         measured = len(table.column("measurements").combine_chunks().flatten())
@@ -250,15 +264,18 @@ def _facts(
     ]
 
 
-def _entries(facts: Sequence[TaskFacts], assignment: Assignment) -> Iterable[TaskEntry]:
-    for task, split, here in zip(facts, assignment.splits, assignment.networks, strict=True):
+def _entries(
+    facts: Sequence[TaskFacts], assignment: Assignment, programs: Mapping[int, int]
+) -> Iterable[TaskEntry]:
+    sides = zip(assignment.splits, assignment.networks, strict=True)
+    for number, (task, (split, here)) in enumerate(zip(facts, sides, strict=True)):
         weights = {network: weight for network, (weight, _) in task.networks.items()}
         yield TaskEntry(
             workload_key=task.workload_key,
             split=split,
             weights={network: weight for network, weight in weights.items() if network in here},
             also_in={network: weight for network, weight in weights.items() if network not in here},
-            programs=task.programs,
+            programs=programs.get(number, 0),
             flop=task.flop,
             description=task.description,
         )
