@@ -35,11 +35,14 @@ model::Network NetworkOf(const std::map<std::string, Array>& tensors,
   const auto tensor_of = [&](const std::string& name) -> model::Tensor {
     const auto found = tensors.find(name);
     if (found == tensors.end()) {
-      throw std::invalid_argument("network: expected a tensor " + name + ", found none");
+      throw std::invalid_argument("network: expected a tensor " + name +
+                                  ", found none; export the model again");
     }
     const Array& array = found->second;
     if (array.ndim() != 1 && array.ndim() != 2) {
-      throw std::invalid_argument("network: expected a vector or a matrix as " + name);
+      throw std::invalid_argument("network: expected a vector or a matrix as " + name +
+                                  ", found a tensor of rank " + std::to_string(array.ndim()) +
+                                  "; export the model again");
     }
     const auto rows = array.ndim() == 1 ? 1 : array.shape(0);
     return {static_cast<int>(rows), static_cast<int>(array.shape(array.ndim() - 1)), array.data()};
@@ -50,8 +53,13 @@ model::Network NetworkOf(const std::map<std::string, Array>& tensors,
 py::array_t<float> Score(const model::Network& network, const Embedding& x, int head, int threads) {
   const model::NetworkShape& shape = network.shape();
   if (x.ndim() != 3 || x.shape(1) != shape.length || x.shape(2) != shape.width) {
+    std::string found;
+    for (py::ssize_t i = 0; i < x.ndim(); ++i) {
+      found += (i == 0 ? "" : ", ") + std::to_string(x.shape(i));
+    }
     throw std::invalid_argument("X: expected (N, " + std::to_string(shape.length) + ", " +
-                                std::to_string(shape.width) + ")");
+                                std::to_string(shape.width) + "), found (" + found +
+                                "); encode with the layout of the model");
   }
   if (head < -1 || head >= shape.heads) {
     throw std::invalid_argument("head: expected -1 to " + std::to_string(shape.heads - 1) +

@@ -31,7 +31,8 @@ std::vector<float> Padded(const Tensor& tensor) {
 void Expect(bool holds, const std::string& name) {
   if (!holds) {
     throw std::invalid_argument(
-        "network: expected the shape that the settings say, found another of " + name);
+        "network: expected the shape that the settings say, found another of " + name +
+        "; export the model again");
   }
 }
 

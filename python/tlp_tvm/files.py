@@ -1,9 +1,11 @@
-"""Writing whole files or nothing."""
+"""Writing whole files or nothing, and reading whole packed ones."""
 
 from __future__ import annotations
 
 import fcntl
+import gzip
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,6 +34,25 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
     """Replace a file by `data`, text as UTF-8."""
     with fresh_file(path) as fresh:
         fresh.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def read_unpacked(path: str | os.PathLike[str], error: type[Exception]) -> bytes:
+    """The content of a file, unpacked if its name ends in .gz.
+
+    Args:
+        path: of the file.
+        error: what to raise for a packed file that is damaged.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    data = Path(path).read_bytes()
+    if Path(path).suffix != ".gz":
+        return data
+    try:
+        return gzip.decompress(data)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
+        raise error(f"{path}: expected a whole gzip file, found {fault}; fetch or write it again") from fault
 
 
 @contextmanager

@@ -26,9 +26,10 @@ from tlp_tvm.dataset import open_dataset
 from tlp_tvm.dataset.build import build_dataset
 from tlp_tvm.dataset.records import load_measured
 from tlp_tvm.dataset.source import workload_lines
-from tlp_tvm.errors import CollectionError, DatasetError
+from tlp_tvm.errors import CollectionError, DatasetError, RecordError
 from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.batches import read_batch
 from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.measure import TracePool
 from tlp_tvm.metaschedule.measure_worker import Serialized
@@ -217,7 +218,13 @@ def test_packed_it_reads_as_before_and_is_gone_on_with(collected: Path, tmp_path
     np.testing.assert_array_equal(packed.latencies, before.latencies)
     assert [task.workload_key for task in packed.tasks] == [task.workload_key for task in before.tasks]
     assert collect(settings(folder)).measured == 0
+    assert not table.exists()
     assert workload_lines(table) == lines
+    records = next((folder / "here").rglob("*.json.gz"))
+    whole = records.read_bytes()
+    records.write_bytes(whole[:20] + bytes([whole[20] ^ 255]) + whole[21:])
+    with pytest.raises(RecordError, match=r"json\.gz: expected a whole gzip file, found .*fetch or write"):
+        read_batch([records])
     table.with_name(f"{table.name}.gz").write_bytes(b"\x1f\x8b")
     with pytest.raises(DatasetError, match="expected a whole gzip file, found "):
         load_measured(folder, LAYOUT)

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tlp_tvm.ansor.cpu import Cpu
 from tlp_tvm.ansor.measure import FAILED_COST, MeasureSettings
 from tlp_tvm.ansor.measure_worker import Timing
 from tlp_tvm.ansor.records import read_records
@@ -229,6 +230,19 @@ def test_another_measuring_under_the_same_label_is_refused(
     assert lines_of(collected, "here") == before
 
 
+def test_another_processor_under_the_same_label_is_refused(
+    collected: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(collected, folder)
+    described = json.loads((folder / "collection.json").read_text())["platforms"]["here"]
+    monkeypatch.setattr(collecting, "this_cpu", lambda: Cpu("abacus", "", 1))
+    with pytest.raises(CollectionError, match=r"expected cpu .*, as before, found abacus; choose another"):
+        collect(settings(folder))
+    with CollectionFolder(folder, "here") as there:
+        there.begin({**described, "cpu": None}, [])  # devices of a fleet, which are not asked
+
+
 def test_two_at_a_time_in_one_folder_are_refused(tmp_path: Path) -> None:
     with CollectionFolder(tmp_path, "here"), pytest.raises(CollectionError, match="found another process"):
         collect(settings(tmp_path))
@@ -282,6 +296,11 @@ def test_packing_keeps_every_record_even_when_it_is_cut_short(collected: Path, t
     assert pack(folder) == (0, 0)
     assert {file: file.read_bytes() for file in (folder / "here").rglob("*.gz")} == before
     assert collect(settings(folder)).measured == 0
+    first.write_text(lines[0])
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(CollectionError, match=r"json\.gz: expected a whole gzip file, found .*fetch or"):
+        pack(folder)
+    assert first.read_text() == lines[0]
 
 
 def test_packing_something_else_is_refused(collected: Path, tmp_path: Path) -> None:

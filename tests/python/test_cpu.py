@@ -33,5 +33,11 @@ def test_the_flags_choose_the_name(tmp_path: Path, flags: str, mcpu: str) -> Non
     assert cpu.target == (f"llvm -mcpu={mcpu} " if mcpu else "llvm ") + f"-num-cores={cpu.cores}"
 
 
+def test_a_name_that_a_virtual_machine_hides_has_family_and_model(tmp_path: Path) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text("model name\t: AMD EPYC\ncpu family\t: 25\nmodel\t\t: 17\nflags\t: sse2\n")
+    assert this_cpu(cpuinfo).model == "AMD EPYC (family 25, model 17)"
+
+
 def test_a_machine_without_a_description(tmp_path: Path) -> None:
     assert this_cpu(tmp_path / "none").model == "unknown"

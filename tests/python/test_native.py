@@ -102,7 +102,7 @@ def test_what_does_not_fit_is_said() -> None:
     settings, network = network_of(SHAPES[3])
     native = native_network(settings, network)
     assert native is not None
-    with pytest.raises(ValueError, match=r"X: expected \(N, 24, 30\)"):
+    with pytest.raises(ValueError, match=r"X: expected \(N, 24, 30\), found \(1, 24, 31\); encode"):
         native.score(np.zeros((1, 24, 31), np.float32))
     with pytest.raises(ValueError, match="head: expected -1 to 1, found 2"):
         native.score(np.zeros((1, 24, 30), np.float32), 2)

@@ -20,7 +20,8 @@ class Cpu:
     """The CPU that this process may use.
 
     Attributes:
-        model: what it calls itself, e.g. "AMD EPYC 7452".
+        model: what it calls itself, and its family and model, as virtual machines hide the rest of the name:
+            e.g. "AMD EPYC (family 25, model 17)".
         mcpu: what to tell LLVM; empty for a CPU that is not x86-64.
         cores: how many this process may run on.
     """
@@ -49,4 +50,7 @@ def this_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> Cpu:
         first.setdefault(name.strip(), value.strip())
     flags = set(first.get("flags", "").split())
     mcpu = next((name for name, needed in _MCPU if needed <= flags), "")
-    return Cpu(first.get("model name", "unknown"), mcpu, len(os.sched_getaffinity(0)))
+    name = first.get("model name", "unknown")
+    if "cpu family" in first and "model" in first:
+        name = f"{name} (family {first['cpu family']}, model {first['model']})"
+    return Cpu(name, mcpu, len(os.sched_getaffinity(0)))

@@ -242,7 +242,7 @@ class _Collection:
             "evolved": settings.evolved,
             "seed": settings.seed,
             "measure": dataclasses.asdict(how),
-            "cpu": this_cpu().model,
+            "cpu": this_cpu().model if settings.fleet is None else None,
             "versions": {
                 "tlp_tvm": tlp_tvm.__version__,
                 "tvm": self.framework.tvm_version(),

@@ -32,8 +32,8 @@ from tlp_tvm.files import write_whole
 
 DESCRIPTION = "collection.json"
 FORMAT, FORMAT_VERSION = "tlp-tvm-collection", 1
-IDENTITY = ("target", "threads")
-"""What may not change between the measurements of one platform."""
+IDENTITY = ("target", "threads", "cpu")
+"""What may not change between the measurements of one platform; earlier ones may not say it."""
 
 CURE = "choose another --platform or --out"
 
@@ -88,7 +88,7 @@ class CollectionFolder:
         """Note what the platform's measurements are, or see that they are the same as before.
 
         Args:
-            description: at least the entries of `IDENTITY`.
+            description: with the entries of `IDENTITY`; None where one is not known.
             tasks: whose programs are to be measured.
 
         Raises:
@@ -108,10 +108,11 @@ class CollectionFolder:
                 )
         before = content["platforms"].get(self.platform, description)
         for entry in IDENTITY:
-            if before[entry] != description[entry]:
+            expected, found = before.get(entry), description.get(entry)
+            if None not in (expected, found) and expected != found:
                 raise CollectionError(
-                    f"{self.path}: platform {self.platform}: expected {entry} {before[entry]}, as before, "
-                    f"found {description[entry]}; {CURE}"
+                    f"{self.path}: platform {self.platform}: expected {entry} {expected}, as before, "
+                    f"found {found}; {CURE}"
                 )
         content["platforms"][self.platform] = description
         self._table = self._read(TASK_TABLE, [])
@@ -244,4 +245,6 @@ def _locked(path: Path) -> Iterator[IO[str]]:
             fcntl.flock(file, fcntl.LOCK_EX)
             if path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino:  # else it was packed
                 yield file
+                if not os.fstat(file.fileno()).st_size:  # all that there is was packed before
+                    path.unlink()
                 return

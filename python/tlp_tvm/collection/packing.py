@@ -10,7 +10,7 @@ from pathlib import Path
 from tlp_tvm.ansor.history import mend_log
 from tlp_tvm.dataset.source import TASK_TABLE, WORKLOADS
 from tlp_tvm.errors import CollectionError, DatasetError
-from tlp_tvm.files import write_whole
+from tlp_tvm.files import read_unpacked, write_whole
 
 
 def pack(folder: str | os.PathLike[str]) -> tuple[int, int]:
@@ -59,7 +59,7 @@ def pack(folder: str | os.PathLike[str]) -> tuple[int, int]:
 def _pack(file: Path) -> int:
     mend_log(file)
     packed = file.with_name(f"{file.name}.gz")
-    old = gzip.decompress(packed.read_bytes()) if packed.exists() else b""
+    old = read_unpacked(packed, CollectionError) if packed.exists() else b""
     new = file.read_bytes()
     if not old.endswith(new):  # else it was killed before it removed the file
         write_whole(packed, gzip.compress(old + new, mtime=0))

@@ -11,11 +11,9 @@ Tasks that are not "measured" are passed over; an entry without that key counts 
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import os
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +22,7 @@ from typing import Any
 
 from tlp_tvm.ansor.record_files import record_files
 from tlp_tvm.errors import DatasetError
+from tlp_tvm.files import read_unpacked
 
 TASK_TABLE = "tasks.json"
 
@@ -52,11 +51,7 @@ def workload_lines(table: Path) -> list[str]:
         DatasetError: the packed part is damaged.
     """
     packed = table.with_name(f"{table.name}.gz")
-    found = [part for part in (packed, table) if part.is_file()]
-    try:
-        data = [gzip.decompress(part.read_bytes()) if part is packed else part.read_bytes() for part in found]
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DatasetError(f"{packed}: expected a whole gzip file, found {error}; write it again") from error
+    data = [read_unpacked(part, DatasetError) for part in (packed, table) if part.is_file()]
     return b"".join(data).decode().splitlines()
 
 

@@ -7,7 +7,6 @@ beside the record file (as MetaSchedule's working folders have it) or in a folde
 from __future__ import annotations
 
 import functools
-import gzip
 import json
 import os
 from collections import deque
@@ -25,6 +24,7 @@ from tlp_tvm.ansor.history import History, history_of
 from tlp_tvm.ansor.records import TaskKey
 from tlp_tvm.dataset.source import WORKLOADS, workload_lines
 from tlp_tvm.errors import DatasetError, RecordError
+from tlp_tvm.files import read_unpacked
 from tlp_tvm.metaschedule.targets import flags_of
 from tlp_tvm.metaschedule.workload_key import key_of_hash
 
@@ -105,7 +105,7 @@ def read_batch(files: Sequence[str | os.PathLike[str]]) -> TraceBatch:
         RecordError: a line is no record.
         OSError: a file cannot be read.
     """
-    text = b"".join(_text(str(file)) for file in files)
+    text = b"".join(read_unpacked(file, RecordError) for file in files)
     name = ", ".join(str(file) for file in files)
     return _batch(name, _core.read_traces(text, name, 1, "record", False), None)
 
@@ -118,7 +118,7 @@ def read_database(file: Path) -> tuple[TraceBatch, bool]:
         DatasetError: the table of workloads is missing or damaged, or lacks one that a record names.
         OSError: the file cannot be read.
     """
-    text = _text(str(file))
+    text = read_unpacked(file, RecordError)
     whole = text[: text.rfind(b"\n") + 1]
     keys = _workload_keys(_table_of(file)) if whole else []
     block = _core.read_traces(whole, str(file), 1, "record", False)
@@ -232,7 +232,7 @@ def _workload_keys(path: Path) -> list[str]:
 def _blocks(files: Sequence[str]) -> Iterator[tuple[str, int, bytes]]:
     """File, number of the first line, and whole lines."""
     for file in files:
-        text, line = _text(file), 1
+        text, line = read_unpacked(file, RecordError), 1
         begin = 0
         while begin < len(text):
             end = text.find(b"\n", min(begin + _BLOCK_BYTES, len(text) - 1)) + 1 or len(text)
@@ -240,15 +240,3 @@ def _blocks(files: Sequence[str]) -> Iterator[tuple[str, int, bytes]]:
             yield file, line, block
             line += block.count(b"\n")
             begin = end
-
-
-def _text(file: str) -> bytes:
-    data = Path(file).read_bytes()
-    if not file.endswith(".gz"):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (EOFError, gzip.BadGzipFile, OSError) as error:
-        raise RecordError(
-            f"{file}: expected a whole gzip file, found {error}; fetch or write it again"
-        ) from error
