@@ -184,7 +184,9 @@ ARCHITECTURES = {
     "bert_mini": Architecture("bert", "train", _transformer(256, 4, 1024), 128),
     "bert_small": Architecture("bert", "train", _transformer(512, 8, 2048), 128),
     "bert_base": Architecture("bert", "test", _transformer(768, 12, 3072), 128),
+    "bert_large": Architecture("bert", "train", _transformer(1024, 16, 4096), 128),
     "gpt_like": Architecture("gpt", "train", _transformer(384, 6, 1536), 256),
+    "vit_tiny": Architecture("vit", "train", _transformer(192, 3, 768), 196),
 }
 """Key to architecture; the transformers are one layer each, as all layers have the same tasks."""
 

@@ -149,6 +149,8 @@ BUILDERS: dict[str, Builder] = {
     "bert_mini": _transformer(256, 4, 1024),
     "bert_small": _transformer(512, 8, 2048),
     "bert_base": _transformer(768, 12, 3072),
+    "bert_large": _transformer(1024, 16, 4096),
     "gpt_like": _transformer(384, 6, 1536),
+    "vit_tiny": _transformer(192, 3, 768),
 }
 """Key of `ansor.networks.ARCHITECTURES`, which says family, split and sizes -> what makes the network."""
