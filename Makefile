@@ -34,6 +34,8 @@ CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
 # Of the public logs, the platforms with most programs, and those GPUs that share most tasks.
 PUBLIC_LARGEST := v100 x86-24c k80 mi50 mi100-shared
 PUBLIC_GPUS := v100 k80 mi50
+# So many programs of a task teach; all of the tasks that judge are ranked.
+PUBLIC_BUILD := --odd-targets --skip-bad-lines --split task --test-share 0.2 --validation-share 0 --programs-per-task 64 --replace
 
 # Mutated lines that `make sanitize` compares with Python's json: some ten seconds.
 SANITIZED_LINES ?= 100000
@@ -92,10 +94,8 @@ results: dataset  ## train and evaluate all of docs/results.md again, from datas
 
 # LOGS: a folder with a folder of record files for each public platform.
 results-public: $(VENV)/.package  ## the same for public logs: make results-public LOGS=folder
-	$(BIN)/tlp-tvm dataset build $(foreach p,$(PUBLIC_LARGEST),$(p)=$(LOGS)/$(p)) --odd-targets --skip-bad-lines \
-	  --split task --test-share 0.2 --validation-share 0 --replace --out build/public
-	$(BIN)/tlp-tvm dataset build $(foreach p,$(PUBLIC_GPUS),$(p)=$(LOGS)/$(p)) --odd-targets --skip-bad-lines \
-	  --split task --test-share 0.2 --validation-share 0 --replace --out build/public-gpu
+	$(BIN)/tlp-tvm dataset build $(foreach p,$(PUBLIC_LARGEST),$(p)=$(LOGS)/$(p)) $(PUBLIC_BUILD) --out build/public
+	$(BIN)/tlp-tvm dataset build $(foreach p,$(PUBLIC_GPUS),$(p)=$(LOGS)/$(p)) $(PUBLIC_BUILD) --out build/public-gpu
 	$(BIN)/python benchmarks/results.py --public --only public share-v100 share-k80 share-mi50
 
 searches: $(VENV)/.package $(MS_VENV)/.package  ## compare searches again for docs/search.md (hours on two cores that do nothing else)

@@ -102,6 +102,19 @@ def test_a_missing_task_fails(data: MeasuredDataset, tmp_path: Path) -> None:
     assert len(evaluate(passed_over, np.zeros(passed_over.latencies.shape))) == 6
 
 
+def test_tasks_of_plain_logs_count_where_their_programs_ran(data: MeasuredDataset, tmp_path: Path) -> None:
+    logs = [str(file) for file in sorted(tmp_path.rglob("*.json.gz"))]
+    logs.remove(str(tmp_path / "alpha" / "test" / "task5.json.gz"))
+    plain = load_measured(logs, LAYOUT)
+    rows = {
+        (row.platform, row.network): row.tasks for row in evaluate(plain, np.zeros(plain.latencies.shape))
+    }
+    assert [rows[platform.name, MEAN_OVER_TASKS] for platform in plain.platforms] == [5, 6]
+    nowhere = replace(plain, latencies=np.full(plain.latencies.shape, np.inf))
+    with pytest.raises(DatasetError, match="expected programs that ran of at least one judged task, found n"):
+        evaluate(nowhere, np.zeros(plain.latencies.shape))
+
+
 def test_a_task_that_only_failed_on_one_platform_fails_there(data: MeasuredDataset) -> None:
     failing = replace(data, latencies=data.latencies.copy())
     failing.latencies[data.programs_of(2), 1] = np.inf

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm.dataset.frameworks import Batch, check_layout, iter_rows
 from tlp_tvm.dataset.names import Names, split_of_missing
-from tlp_tvm.dataset.source import DatasetSource, RecordGroup, find_source, is_built
+from tlp_tvm.dataset.source import PLAIN_NETWORK, DatasetSource, RecordGroup, find_source, is_built
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.features import Embedding, FeatureLayout
 
@@ -34,6 +34,11 @@ class MeasuredTask:
     split: str
     weights: dict[str, int]
     """Network -> how often the task occurs in it; networks of this split only."""
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a table says that it was measured, on every platform; plain logs promise nothing."""
+        return set(self.weights) != {PLAIN_NETWORK}
 
 
 @dataclass(frozen=True)

@@ -102,28 +102,34 @@ def ranked_groups(
         unscored: tasks without scores. Groups that need one of them are passed over, never made smaller.
 
     Raises:
-        DatasetError: a task has no program that ran on a platform. A smaller sum would look fine.
+        DatasetError: a task that a table lists has no program that ran on a platform. A smaller sum would
+            look fine. Tasks of plain logs count on the platforms where their programs ran.
     """
     networks = sorted({network for task in dataset.tasks for network in task.weights})
     for column, platform in enumerate(dataset.platforms):
-        tasks: list[RankedTask] = []
-        for task, programs in zip(
-            dataset.tasks, ranked_tasks(dataset, scores[:, column], column), strict=True
-        ):
-            if programs is None:
+        tasks: dict[int, RankedTask] = {}
+        for i, programs in enumerate(ranked_tasks(dataset, scores[:, column], column)):
+            task = dataset.tasks[i]
+            if programs is not None:
+                tasks[i] = programs
+            elif task.is_listed:
                 raise DatasetError(
                     f"platform {platform.name}: expected measured programs of {task.workload_key} "
                     f"({', '.join(task.weights) or 'no network'}), found none that ran; measure that task, "
                     "or evaluate without that platform"
                 )
-            tasks.append(programs)
-        agreements = [agreement(task.scores, -task.latencies) for task in tasks]
+        if not tasks:
+            raise DatasetError(
+                f"platform {platform.name}: expected programs that ran of at least one judged task, found none;"
+                " evaluate without that platform"
+            )
+        agreements = {i: agreement(task.scores, -task.latencies) for i, task in tasks.items()}
         members: dict[str, list[tuple[int, float]]] = {network: [] for network in networks}
-        for i, task in enumerate(dataset.tasks):
-            for network, weight in task.weights.items():
+        for i in tasks:
+            for network, weight in dataset.tasks[i].weights.items():
                 members[network].append((i, weight))
         members[ALL_NETWORKS] = [member for part in members.values() for member in part]
-        members[MEAN_OVER_TASKS] = [(i, 1.0) for i in range(len(tasks))]
+        members[MEAN_OVER_TASKS] = [(i, 1.0) for i in tasks]
         for network, chosen in members.items():
             if chosen and not any(i in unscored for i, _ in chosen):
                 weighted = tuple(RankedTask(tasks[i].latencies, tasks[i].scores, w) for i, w in chosen)
@@ -142,7 +148,7 @@ def evaluate(
         seed: breaks ties and draws the random picks.
 
     Raises:
-        DatasetError: a task has no program that ran on a platform. A smaller sum would look fine.
+        DatasetError: as `ranked_groups`.
     """
     return [
         ReportRow(
