@@ -120,8 +120,8 @@ def ranked_groups(
                 )
         if not tasks:
             raise DatasetError(
-                f"platform {platform.name}: expected programs that ran of at least one judged task, found none;"
-                " evaluate without that platform"
+                f"platform {platform.name}: expected programs that ran of at least one judged task, found "
+                "none; evaluate without that platform"
             )
         agreements = {i: agreement(task.scores, -task.latencies) for i, task in tasks.items()}
         members: dict[str, list[tuple[int, float]]] = {network: [] for network in networks}
