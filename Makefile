@@ -23,6 +23,9 @@ CPP_HEADERS := $(shell find cpp tests/cpp -name '*.h')
 
 JOBS := $(shell nproc)
 
+# Each holds a TVM and a torch; the files of tests are shared out among them.
+PYTEST_WORKERS ?= 2
+
 # What `make quickstart` tunes, and how many programs it measures.
 NET ?= dqn
 TRIALS ?= 100
@@ -62,10 +65,10 @@ test-cpp: $(VENV)/.dependencies
 	$(CTEST) --test-dir build/tests
 
 test-python: $(VENV)/.package
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(PYTEST_WORKERS) --dist loadfile
 
 test-metaschedule: $(MS_VENV)/.package  ## the tests of the second framework, in its own environment
-	$(MS_BIN)/python -m pytest tests/metaschedule
+	$(MS_BIN)/python -m pytest tests/metaschedule --numprocesses $(PYTEST_WORKERS) --dist loadfile
 
 lint: lint-python lint-cpp  ## formatting, types and suspicious code; any finding fails
 

@@ -8,13 +8,10 @@ from typer.testing import CliRunner, Result
 
 from tlp_tvm.cli.app import app
 
-COLUMNS = "220"
-"""Of the terminal that output is wrapped for."""
-
 
 def run(*arguments: object) -> Result:
     """What a command printed, and how it ended."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": COLUMNS})
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def succeed(*arguments: object) -> str:

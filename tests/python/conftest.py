@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from logs import STEPS, WriteLog, as_bytes
+
+# Output is wrapped for so wide a terminal. A console takes it over when it is made, before any test runs, and
+# workers of pytest-xdist have another width.
+os.environ["COLUMNS"] = "220"
 
 # The same examples in every run: a test that fails for one fails for all.
 settings.register_profile(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -43,6 +44,8 @@ _LOOKED_AT = 64
 def framework_of(files: Sequence[str], name: str = "records") -> str:
     """Whose records some files have: a line of MetaSchedule's is a list, one of Ansor's is not.
 
+    Empty and damaged files say nothing.
+
     Args:
         files: plain or .gz.
         name: of all of them, for messages.
@@ -52,7 +55,8 @@ def framework_of(files: Sequence[str], name: str = "records") -> str:
     """
     first: dict[str, str] = {}
     for file in files:
-        first.setdefault(METASCHEDULE if _begin(file).startswith(b"[") else ANSOR, file)
+        if begin := _begin(file):
+            first.setdefault(METASCHEDULE if begin.startswith(b"[") else ANSOR, file)
     if len(first) > 1:
         raise DatasetError(
             f"{name}: expected records of one framework, found {first[ANSOR]} of {ANSOR} and "
@@ -164,5 +168,5 @@ def _begin(file: str) -> bytes:
     try:
         with gzip.open(file) if file.endswith(".gz") else Path(file).open("rb") as opened:
             return opened.read(_LOOKED_AT).lstrip()
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return b""
