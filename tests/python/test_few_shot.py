@@ -18,6 +18,7 @@ from programs import LAYOUT, tiny_settings, write_dataset
 from tlp_tvm.dataset.records import MeasuredDataset, load_measured
 from tlp_tvm.errors import DatasetError, ModelFileError
 from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.evaluation.few_shot import imputing
 from tlp_tvm.evaluation.few_shot import lab as lab_module
 from tlp_tvm.evaluation.few_shot.choosing import BLOCK, Choose, label_order
 from tlp_tvm.evaluation.few_shot.imputing import with_imputed
@@ -124,7 +125,10 @@ def test_diverse_programs_are_unlike_each_other(data: MeasuredDataset) -> None:
     assert nearest(np.arange(6)) > np.mean(chance)
 
 
-def test_missing_labels_are_told_from_other_platforms(data: MeasuredDataset) -> None:
+def test_missing_labels_are_told_from_other_platforms(
+    data: MeasuredDataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imputing, "PRIOR", 1.0)  # there are 24 labels here, not hundreds
     latencies = np.repeat(data.latencies, [2, 1], axis=1)  # two platforms, of which the second is noise
     latencies[:, 1] = np.exp(np.random.default_rng(0).normal(size=len(data)))
     latencies[:, 2] = 3.0 * latencies[:, 0] ** 2  # steeper, and at another level
