@@ -38,7 +38,7 @@ CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
 PUBLIC_LARGEST := v100 x86-24c k80 mi50 mi100-shared
 PUBLIC_GPUS := v100 k80 mi50
 # So many programs of a task teach; all of the tasks that judge are ranked.
-PUBLIC_BUILD := --odd-targets --skip-bad-lines --split task --test-share 0.2 --validation-share 0 --programs-per-task 64 --replace
+PUBLIC_BUILD := --odd-targets --skip-bad-lines --split task --near-duplicates apart --test-share 0.2 --validation-share 0 --programs-per-task 64 --replace
 
 # Mutated lines that `make sanitize` compares with Python's json: some ten seconds.
 SANITIZED_LINES ?= 100000
