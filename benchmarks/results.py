@@ -115,16 +115,16 @@ PARTS: dict[str, Part] = {
     "labels-sse42": Part(
         "Few labels: epyc-sse42-1c",
         "All recipes, the labelled programs drawn at random.",
-        _few("epyc-sse42-1c", CURVE, "local,mtl,finetune,pretrain,impute", 2),
+        _few("epyc-sse42-1c", CURVE, "local,mtl,blend,finetune,pretrain,impute", 2),
     ),
     "share-sse42": Part(
-        "7% of the labels: epyc-sse42-1c", "", _few("epyc-sse42-1c", SHARE, "local,mtl,impute", 3)
+        "7% of the labels: epyc-sse42-1c", "", _few("epyc-sse42-1c", SHARE, "local,mtl,blend,impute", 3)
     ),
     "share-avx2": Part(
-        "7% of the labels: epyc-avx2-1c", "", _few("epyc-avx2-1c", SHARE, "local,mtl,impute", 3)
+        "7% of the labels: epyc-avx2-1c", "", _few("epyc-avx2-1c", SHARE, "local,mtl,blend,impute", 3)
     ),
     "share-avx512": Part(
-        "7% of the labels: epyc-avx512-2c", "", _few("epyc-avx512-2c", SHARE, "local,mtl,impute", 3)
+        "7% of the labels: epyc-avx512-2c", "", _few("epyc-avx512-2c", SHARE, "local,mtl,blend,impute", 3)
     ),
     "public": Part(
         "Public platforms",
@@ -137,7 +137,7 @@ PARTS: dict[str, Part] = {
     ),
     **{
         f"share-{name}": Part(
-            f"7% of the labels: {name}", "", _few(name, SHARE, "local,mtl,impute", 2, GPUS), public=True
+            f"7% of the labels: {name}", "", _few(name, SHARE, "local,mtl,blend", 2, GPUS), public=True
         )
         for name in ("v100", "k80", "mi50")
     },

@@ -167,7 +167,8 @@ def test_every_recipe_learns_from_labels(source: Path, tmp_path: Path) -> None:
         lambda done, total, words: told.append((done, total)),
     )
     by = means(found)
-    assert set(by) == {("random", 0), *((n, 72) for n in RECIPES), ("mtl", 0), ("finetune", 0), ("impute", 0)}
+    unlabelled = ("mtl", "blend", "finetune", "impute")
+    assert set(by) == {("random", 0), *((n, 72) for n in RECIPES), *((n, 0) for n in unlabelled)}
     assert by["mtl", 0] == by["finetune", 0]  # both are the mean of the other heads
     for name in RECIPES:
         assert by[name, 72] > 0.6, name
@@ -176,8 +177,19 @@ def test_every_recipe_learns_from_labels(source: Path, tmp_path: Path) -> None:
         "local needs labels: no row with 0",
         "pretrain needs labels: no row with 0",
     )
-    assert told[0] == (0, 8)
-    assert told[-1] == (8, 8)
+    assert told[0] == (0, 10)
+    assert told[-1] == (10, 10)
+
+
+def test_a_head_counts_as_far_as_it_has_labels(data: MeasuredDataset, tmp_path: Path) -> None:
+    lab = lab_module.Lab(data, settings(tmp_path), lambda words: None)
+    order = measured_on(data, lab.target)
+    heads = torch.tensor([[1.0, 4.0], [0.5, -1.0]])
+    few, whole = (RECIPES["blend"].fit(lab, labelled, 0) for labelled in (order[:18], order))
+    assert few.own == 18 / len(measured_on(data, 0)) == 0.25
+    torch.testing.assert_close(few.score(heads), torch.tensor([2.875, -0.4375]))
+    assert torch.equal(whole.score(heads), heads[:, 1])
+    assert torch.equal(lab_module.Fitted(few.settings, few.weights, None).score(heads), heads.mean(1))
 
 
 def test_labels_that_were_not_paid_for_change_nothing(source: Path, tmp_path: Path) -> None:
@@ -263,7 +275,7 @@ def test_the_command(source: Path, tmp_path: Path) -> None:
         (
             ["--few-shot", "beta", "--recipes", "magic"],
             1,
-            "--recipes: expected some of local, mtl, finetune,",
+            "--recipes: expected some of local, mtl, blend,",
         ),
         (
             ["--few-shot", "beta", "--choose", "best"],

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tlp_tvm.evaluation.rankers import Ranker
 
 EPOCHS = 50
-RECIPES = "local, mtl, finetune, pretrain, impute"
+RECIPES = "local, mtl, blend, finetune, pretrain, impute"
 NAMES = "random, xgboost-sequence, xgboost-features, tenset-mlp, published-tlp, published-mtl-tlp"
 
 
@@ -72,7 +72,7 @@ def evaluate(
     ] = "0,50,200,1000,5000,all",
     recipes: Annotated[
         str, typer.Option(help=f"With --few-shot: some of {RECIPES}.")
-    ] = "local,mtl,finetune,pretrain,impute",
+    ] = "local,mtl,blend,finetune,pretrain,impute",
     choose: Annotated[
         str,
         typer.Option(help="With --few-shot: which programs are labelled: random, grouped by task, diverse."),

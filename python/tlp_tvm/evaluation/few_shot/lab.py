@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import safetensors.torch
+import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from torch import Tensor
@@ -38,6 +39,13 @@ class Fitted:
     weights: dict[str, Tensor]
     head: int | None = 0
     """The head that scores; None for the mean of all."""
+    own: float = 1.0
+    """Share of that head in the score; the rest is the mean of all heads."""
+
+    def score(self, heads: Tensor) -> Tensor:
+        """(n, P) scores of the heads -> (n,) the one that counts."""
+        mean = heads.mean(1)
+        return mean if self.head is None else torch.lerp(mean, heads[:, self.head], self.own)
 
 
 class Lab:

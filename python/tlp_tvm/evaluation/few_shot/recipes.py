@@ -11,7 +11,13 @@ from torch import Tensor
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.few_shot.imputing import with_imputed
 from tlp_tvm.evaluation.few_shot.lab import Fitted, Lab
-from tlp_tvm.evaluation.few_shot.labels import Programs, of_platforms, of_programs, with_labels
+from tlp_tvm.evaluation.few_shot.labels import (
+    Programs,
+    measured_on,
+    of_platforms,
+    of_programs,
+    with_labels,
+)
 from tlp_tvm.model.tlp import TLPSettings
 from tlp_tvm.training.new_head import with_new_head
 from tlp_tvm.training.start import FINETUNE_RATE, Start, long_enough
@@ -42,6 +48,11 @@ def joint(lab: Lab, labelled: Programs, seed: int) -> Fitted:
     return Fitted(fitted.settings, fitted.weights, lab.target)
 
 
+def blended(lab: Lab, labelled: Programs, seed: int) -> Fitted:
+    """MTL-TLP, the target's head counting as far as it has labels."""
+    return replace(joint(lab, labelled, seed), own=_own(lab, labelled))
+
+
 def finetuned(lab: Lab, labelled: Programs, seed: int) -> Fitted:
     """A model of the other platforms, a head that starts as the mean of theirs, then the target's labels."""
     source = lab.source(seed)
@@ -60,10 +71,19 @@ def pretrained(lab: Lab, labelled: Programs, seed: int) -> Fitted:
 
 
 def imputed(lab: Lab, labelled: Programs, seed: int) -> Fitted:
-    """MTL-TLP whose missing target labels are told from the same programs on the other platforms."""
+    """`blended`, missing target labels told from the same programs on the other platforms."""
     data = with_imputed(with_labels(lab.data, lab.target, labelled), lab.target, labelled)
     fitted = lab.fit("impute", data, lab.training(seed))
-    return Fitted(fitted.settings, fitted.weights, lab.target)
+    return Fitted(fitted.settings, fitted.weights, lab.target, _own(lab, labelled))
+
+
+def _own(lab: Lab, labelled: Programs) -> float:
+    """How much the target's head counts beside the mean of all: as many labels as it has of the others'.
+
+    A head that saw few labels has learned their noise too, while a mean over platforms ranks well on all.
+    """
+    others = np.mean([len(measured_on(lab.data, column)) for column in lab.others])
+    return min(1.0, len(labelled) / max(float(others), 1.0))
 
 
 def _mean_of_others(lab: Lab, seed: int) -> Fitted:
@@ -89,6 +109,11 @@ RECIPES: dict[str, FewShotRecipe] = {
         joint,
         _mean_of_others,
     ),
+    "blend": FewShotRecipe(
+        "as mtl, scored by the mean of all heads as far as the target has fewer labels than the others",
+        blended,
+        _mean_of_others,
+    ),
     "finetune": FewShotRecipe(
         "trained on the other platforms, then on the target's labels", finetuned, _mean_of_others
     ),
@@ -96,7 +121,7 @@ RECIPES: dict[str, FewShotRecipe] = {
         "hidden primitives of all sequences, then the target's labels", pretrained, None
     ),
     "impute": FewShotRecipe(
-        "as mtl, the target's missing labels told from the same programs on the other platforms",
+        "as blend, the target's missing labels told from the same programs on the other platforms",
         imputed,
         lambda lab, seed: imputed(lab, np.empty(0, np.int64), seed),
     ),

@@ -161,8 +161,7 @@ def _scores(lab: Lab, fitted: Fitted, judged: MeasuredDataset) -> NDArray[np.flo
         for begin in range(0, len(judged), BATCH):
             part = slice(begin, begin + BATCH)
             found = network(torch.from_numpy(judged.features(part)).to(lab.device))
-            found = found.mean(1) if fitted.head is None else found[:, fitted.head]
-            scores[part, 0] = found.cpu().numpy()
+            scores[part, 0] = fitted.score(found).cpu().numpy()
     return scores
 
 
