@@ -15,6 +15,7 @@ from logs import DATASETS
 from programs import LAYOUT, tiny_settings, write_dataset
 from tlp_tvm.dataset.records import MeasuredDataset, load_measured
 from tlp_tvm.errors import ModelFileError
+from tlp_tvm.evaluation.few_shot.labels import of_programs
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.losses import Loss
 from tlp_tvm.training.batches import PART_PROGRAMS, Lists, batch_of, epoch_of
@@ -155,6 +156,18 @@ def test_large_tasks_are_cut_into_lists_of_bounded_size(data: MeasuredDataset) -
     assert [[len(each) for each in lists] for lists in batches] == [[6, 6]] * 9
     assert all(len(set(data.task_index[each])) == 1 for lists in batches for each in lists)
     assert sorted(flat(batches)) == list(range(len(data)))
+
+
+def test_programs_without_a_label_cost_nothing(data: MeasuredDataset, tmp_path: Path) -> None:
+    known = np.arange(len(data)) % 3 > 0
+    some = replace(data, latencies=np.where(known[:, None], data.latencies, np.nan))
+    told: list[tuple[int, int]] = []
+    trained = run(some, tmp_path / "some", on_batch=lambda done, total: told.append((done, total)))
+    labelled = of_programs(data, np.flatnonzero(known))
+    alone = run(labelled, tmp_path / "alone")
+    assert same(trained.weights, alone.weights)
+    total = len(trained.history) * len(labelled.of_split("train"))
+    assert told[-1] == (total, total)
 
 
 def test_parts_of_a_task_stay_lists_of_their_own(data: MeasuredDataset) -> None:

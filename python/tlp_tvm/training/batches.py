@@ -42,7 +42,11 @@ class Batch(NamedTuple):
 
 
 def epoch_of(
-    dataset: MeasuredDataset, batch_programs: int, list_programs: int, seed: tuple[int, ...]
+    dataset: MeasuredDataset,
+    batch_programs: int,
+    list_programs: int,
+    seed: tuple[int, ...],
+    chosen: NDArray[np.bool_] | None = None,
 ) -> Iterator[Lists]:
     """Every program once, in batches that are made of whole lists.
 
@@ -55,6 +59,7 @@ def epoch_of(
         batch_programs: about how many a batch.
         list_programs: at most how many a list.
         seed: makes the order.
+        chosen: (N,) which programs to take; all when None.
 
     Yields:
         The lists of a batch.
@@ -65,6 +70,8 @@ def epoch_of(
         lists: Lists = []
         for task in tasks:
             programs = dataset.programs_of(int(task))
+            if chosen is not None:
+                programs = programs[chosen[programs]]
             if len(programs) > list_programs:
                 parts = -(-len(programs) // list_programs)
                 lists += np.array_split(rng.permutation(programs), parts)
@@ -77,6 +84,12 @@ def epoch_of(
                 batch = []
     if batch:
         yield batch
+
+
+def labelled_in(dataset: MeasuredDataset) -> NDArray[np.bool_]:
+    """(N,) which programs have a label on any platform; all where none has one."""
+    unknown = np.asarray(np.isnan(dataset.labels).all(1))
+    return np.ones(len(dataset), bool) if unknown.all() else ~unknown
 
 
 def batch_of(dataset: MeasuredDataset, lists: Lists, device: torch.device, *, cut: bool) -> Batch:

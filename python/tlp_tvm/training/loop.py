@@ -11,12 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from tlp_tvm.dataset.records import MeasuredDataset
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLPSettings
-from tlp_tvm.training.batches import batch_of, epoch_of, made_ahead
+from tlp_tvm.training.batches import batch_of, epoch_of, labelled_in, made_ahead
 from tlp_tvm.training.learner import Learner, copy_of
 from tlp_tvm.training.metrics import write_metrics
 from tlp_tvm.training.peers import ALONE, Peers
@@ -44,7 +46,8 @@ EpochCallback = Callable[[dict[str, Any]], None]
 """Gets the entry of a finished epoch."""
 
 BatchCallback = Callable[[int, int], None]
-"""Gets how many programs were trained on, counting each once an epoch, and of how many."""
+"""Gets how many programs were trained on, counting each once an epoch, and of how many. Those
+without a label on any platform are left out, but where a teacher says what they are worth."""
 
 
 def train(
@@ -100,11 +103,12 @@ def train(
             state.optimizer = adam_tensors(learner.optimizer)
             state.save(folder, fingerprint)
 
+    chosen = np.ones(len(dataset), bool) if teacher is not None else labelled_in(dataset)
     for past in state.history:
         on_epoch(past)
     while len(state.history) < settings.epochs and not _out_of_patience(state, settings):
         entry: dict[str, Any] = {"epoch": len(state.history) + 1}
-        entry["loss"] = _train_epoch(learner, dataset, state, save, on_batch)
+        entry["loss"] = _train_epoch(learner, dataset, chosen, state, save, on_batch)
         if validation is not None:
             entry["validation"] = validate(state.average, model_settings, validation, place, peers)
         state.history.append(entry)
@@ -121,19 +125,20 @@ def train(
 def _train_epoch(
     learner: Learner,
     dataset: MeasuredDataset,
+    chosen: NDArray[np.bool_],
     state: TrainState,
     save: Callable[[], None],
     on_batch: BatchCallback,
 ) -> float:
-    """What is left of one pass over the programs; returns the mean loss of the pass's batches."""
-    settings, epoch = learner.settings, len(state.history)
+    """What is left of one pass over the chosen programs; returns the mean loss of the pass's batches."""
+    settings, epoch, count = learner.settings, len(state.history), int(chosen.sum())
     seed = (settings.seed, epoch)
-    batches = list(epoch_of(dataset, settings.batch_programs, settings.list_programs, seed))
+    batches = list(epoch_of(dataset, settings.batch_programs, settings.list_programs, seed, chosen))
     left = batches[state.batches :]
-    done = (epoch + 1) * len(dataset) - sum(len(each) for lists in left for each in lists)
+    done = (epoch + 1) * count - sum(len(each) for lists in left for each in lists)
     saved = time.monotonic()
     begin = saved - state.seconds
-    on_batch(done, settings.epochs * len(dataset))
+    on_batch(done, settings.epochs * count)
     make = partial(batch_of, dataset, device=learner.device, cut=learner.cuts_padding)
     shares = (learner.peers.share(lists) for lists in left)
     for lists, batch in zip(left, made_ahead(make, shares), strict=True):
@@ -145,10 +150,10 @@ def _train_epoch(
         if time.monotonic() - saved >= SAVE_SECONDS:
             save()
             saved = time.monotonic()
-        on_batch(done, settings.epochs * len(dataset))
+        on_batch(done, settings.epochs * count)
     loss = float(state.loss) / len(batches)
     seconds = time.monotonic() - begin
-    state.timings.append({"seconds": seconds, "programs_per_second": len(dataset) / seconds})
+    state.timings.append({"seconds": seconds, "programs_per_second": count / seconds})
     state.batches, state.loss, state.seconds = 0, 0.0, 0.0
     return loss
 
