@@ -28,6 +28,8 @@ from tlp_tvm.collection.programs import Program, ProgramSource
 from tlp_tvm.dataset.records import load_measured
 from tlp_tvm.errors import CollectionError, DatasetError
 from tlp_tvm.features import FeatureLayout
+from tlp_tvm.model.checkpoint import load_model
+from tlp_tvm.model.scoring import MEAN
 
 NETWORK = "mlp"
 TASKS = 4
@@ -110,6 +112,30 @@ def test_the_share_that_is_asked_for_is_evolved(tmp_path: Path, monkeypatch: pyt
         2 * TASKS,
     ]
     assert len(set(identities(tmp_path, "here"))) == 7 * TASKS
+
+
+def test_a_model_leads_the_evolution(collected: Path, tmp_path: Path) -> None:
+    """From the first program on; without it the same number of programs is half random, half evolved."""
+    model = load_model("epyc-small")
+    collect(settings(tmp_path, evolved=1.0, model=model.name))
+
+    def preferred(folder: Path) -> dict[str, float]:
+        data = load_measured(folder, model.layout)
+        scores = model.score(data.features(), MEAN)
+        return {task.workload_key: scores[data.programs_of(i)].mean() for i, task in enumerate(data.tasks)}
+
+    led, unled = preferred(tmp_path), preferred(collected)
+    assert led.keys() == unled.keys()
+    assert sum(led.values()) > sum(unled.values()) + 0.5 * TASKS
+    described = json.loads((tmp_path / "collection.json").read_text())["platforms"]["here"]
+    assert described["model"] == model.name
+
+
+def test_a_model_of_another_framework_leads_nothing(tmp_path: Path) -> None:
+    with pytest.raises(
+        CollectionError, match='^--model epyc-metaschedule: expected a model of the layout "ansor"'
+    ):
+        collect(settings(tmp_path, model="epyc-metaschedule"))
 
 
 def test_the_same_programs_on_another_platform_line_up(collected: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tlp_tvm.collection.plan import PlannedTask, plan_tasks
 
 if TYPE_CHECKING:
     from tlp_tvm.ansor.remote_worker import Fleet
+    from tlp_tvm.collection.programs import Prior
 
 
 class _Ansor:
@@ -52,8 +53,8 @@ class _Ansor:
             noted = next(iter_records([str(files[0])])).tasks[0].target
         return load_tvm().target.Target(noted)
 
-    def source(self, task: PlannedTask, seed: int) -> StateSource:
-        return StateSource(task, seed)
+    def source(self, task: PlannedTask, seed: int, prior: Prior | None = None) -> StateSource:
+        return StateSource(task, seed, prior)
 
     def pool(
         self, how: MeasureSettings, output: IO[Any], check: Callable[[], None], fleet: Fleet | None

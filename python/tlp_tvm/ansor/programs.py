@@ -12,10 +12,10 @@ from tlp_tvm import _core
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.records import read_records
 from tlp_tvm.ansor.sampling import sample_states
-from tlp_tvm.collection.programs import SPARE, Program, ProgramSource
+from tlp_tvm.collection.programs import SPARE, Prior, Program, ProgramSource
 from tlp_tvm.features import extract_states
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.model.adaptation import TaskAdapter
+from tlp_tvm.model.search_scores import as_weights
 
 LAYOUT = "ansor"
 
@@ -48,7 +48,7 @@ class StateSource(ProgramSource):
         auto_scheduler = load_tvm().auto_scheduler
         policy = auto_scheduler.SketchPolicy(
             self.task.task,
-            _guide(self._adapter),
+            _guide(self.expected),
             params={
                 "evolutionary_search_population": _POPULATION,
                 "sample_init_min_population": _POPULATION // 4,
@@ -79,14 +79,14 @@ def _read_inputs(inputs: Sequence[Any]) -> _core.RecordBlock:
     return _core.read_block("".join(lines).encode(), "<programs>", 1, False, 1)
 
 
-def _guide(adapter: TaskAdapter) -> Any:
-    """A cost model of TVM that knows only what was measured of the task."""
+def _guide(expected: Prior) -> Any:
+    """A cost model of TVM that says what a source expects of programs."""
     load_tvm()
     from tvm.auto_scheduler.cost_model.cost_model import PythonBasedModel
 
     class Guide(PythonBasedModel):  # type: ignore[misc]
         def predict(self, task: Any, states: Any) -> Any:
             embeddings = extract_states(states, FeatureLayout.preset(LAYOUT))
-            return np.exp(adapter.speeds(embeddings, np.zeros(len(embeddings), np.float32)))
+            return as_weights(expected(embeddings))
 
     return Guide()

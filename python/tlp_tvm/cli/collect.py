@@ -46,6 +46,10 @@ def collect(
     evolved: Annotated[
         float, typer.Option(min=0, max=1, help="Share of them found by evolution; the others are random.")
     ] = 0.5,
+    model: Annotated[
+        str,
+        typer.Option(help="Leads the evolution, beside what was measured: a shipped name or a folder."),
+    ] = "",
     programs_from: Annotated[
         Path | None,
         typer.Option(help="Measure the programs of this dataset folder, or of one platform in it, instead."),
@@ -81,6 +85,7 @@ def collect(
         platform=platform,
         programs=programs,
         evolved=evolved,
+        model=model,
         programs_from=programs_from,
         budget_s=seconds_of(budget),
         seed=seed,

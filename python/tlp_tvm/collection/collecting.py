@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,12 @@ from tlp_tvm.collection.folder import CollectionFolder, split_target
 from tlp_tvm.collection.framework import Pool, framework_named
 from tlp_tvm.collection.observer import CollectObserver
 from tlp_tvm.collection.plan import PlannedTask
-from tlp_tvm.collection.programs import Program, ProgramSource
+from tlp_tvm.collection.programs import Prior, Program, ProgramSource
 from tlp_tvm.collection.settings import CollectResult, CollectSettings
 from tlp_tvm.dataset.source import find_source
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.latency import latency_of_costs
+from tlp_tvm.layout import FeatureLayout
 
 HOPELESS = 16
 """Failures in a row, after which no more programs of a task are tried."""
@@ -82,7 +84,7 @@ class _Collection:
                 split_for = self._split_for(others)
                 tasks = self.framework.plan(settings.networks, target, self.observer.step, split_for)
                 folder.begin(self._description(target, how, split_for or target), tasks)
-                sources = self._sources(tasks, folder, others)
+                sources = self._sources(tasks, folder, others, target)
             self.known = sum(len(source.known) for source in sources)
             self.observer.planned(len(tasks), self._wanted(sources), self.known)
             finished = self._measure(sources, folder, how)
@@ -105,12 +107,32 @@ class _Collection:
             )
         return dataclasses.replace(how, threads=how.threads or self.framework.cores(target))
 
+    def _prior(self, target: Any) -> Prior | None:
+        """The model that leads the evolution, if one is asked for."""
+        if not self.settings.model:
+            return None
+        from tlp_tvm.model.checkpoint import load_model  # torch takes a while to import
+        from tlp_tvm.model.scoring import platform_or_mean
+
+        model, layout = load_model(self.settings.model), FeatureLayout.preset(self.framework.name)
+        if model.layout.digest != layout.digest:
+            raise CollectionError(
+                f'--model {self.settings.model}: expected a model of the layout "{layout.name}" of '
+                f'{layout.framework}, found "{model.layout.name}" of {model.layout.framework}; '
+                "choose another model, or none"
+            )
+        return partial(model.score, platform=platform_or_mean(model, str(target)))
+
     def _sources(
-        self, tasks: Sequence[PlannedTask], folder: CollectionFolder, others: dict[str, list[Path]] | None
+        self,
+        tasks: Sequence[PlannedTask],
+        folder: CollectionFolder,
+        others: dict[str, list[Path]] | None,
+        target: Any,
     ) -> list[ProgramSource]:
-        sources = []
+        sources, prior = [], self._prior(target)
         for task in tasks:
-            source = self.framework.source(task, self.settings.seed)
+            source = self.framework.source(task, self.settings.seed, prior)
             source.remember(folder.files(task))
             if others is not None:
                 source.expect(others.get(task.id, []))
@@ -240,6 +262,7 @@ class _Collection:
             "networks": list(settings.networks),
             "programs": settings.programs,
             "evolved": settings.evolved,
+            "model": settings.model or None,
             "seed": settings.seed,
             "measure": dataclasses.asdict(how),
             "cpu": this_cpu().model if settings.fleet is None else None,

@@ -14,7 +14,7 @@ from tlp_tvm.ansor.measure_worker import Outcome
 if TYPE_CHECKING:
     from tlp_tvm.ansor.remote_worker import Fleet
     from tlp_tvm.collection.plan import PlannedTask
-    from tlp_tvm.collection.programs import ProgramSource
+    from tlp_tvm.collection.programs import Prior, ProgramSource
 
 FRAMEWORKS = {"ansor": "tlp_tvm.ansor.collecting", "metaschedule": "tlp_tvm.metaschedule.collecting"}
 """Name -> the module with its `FRAMEWORK`; nothing of a framework is imported before it is asked for."""
@@ -80,8 +80,14 @@ class Framework(Protocol):
         """
         ...
 
-    def source(self, task: PlannedTask, seed: int) -> ProgramSource:
-        """What hands out programs of a task."""
+    def source(self, task: PlannedTask, seed: int, prior: Prior | None = None) -> ProgramSource:
+        """What hands out programs of a task.
+
+        Args:
+            task: whose programs.
+            seed: of the sampling and the evolution.
+            prior: a model that leads the evolution together with what was measured.
+        """
         ...
 
     def pool(

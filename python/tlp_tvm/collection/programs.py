@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import abc
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tlp_tvm.collection.plan import PlannedTask
 from tlp_tvm.model.adaptation import TaskAdapter
 
 SPARE = 16
 """Programs that are drawn beyond what is wanted, as some are known already."""
+
+Prior = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""(n, L, E) embeddings -> (n,) scores of a model."""
 
 _TRIES = 3
 """Draws in a row without a new program, after which a search space counts as empty."""
@@ -38,12 +42,14 @@ class ProgramSource(abc.ABC):
 
     Attributes:
         task: whose programs.
+        prior: the model that leads the evolution together with what was measured; None for no model.
         known: hashes of programs that are measured or handed out.
         failures_in_a_row: of its latest programs.
     """
 
     task: PlannedTask
     seed: int
+    prior: Prior | None = None
     known: set[int] = field(default_factory=set)
     waiting: list[Program] | None = None
     """Programs of another platform, if those are to be measured."""
@@ -89,7 +95,7 @@ class ProgramSource(abc.ABC):
 
         Args:
             count: how many at most.
-            evolved: whether to breed them from what was measured, if enough was.
+            evolved: whether to breed them, if there is a model or enough was measured to lead that.
 
         Returns:
             Fewer than `count` where no more are to be found.
@@ -101,13 +107,25 @@ class ProgramSource(abc.ABC):
             if len(found) == count:
                 break
             seed = self._seed(len(self.known), attempt)
-            if evolved and attempt == 0 and self._adapter.ready:
+            if evolved and attempt == 0 and (self._adapter.ready or self.prior is not None):
                 drawn = self._bred(count - len(found), seed)
             else:
                 drawn = self._random(count - len(found) + SPARE, seed)
             found += self._keep_new(drawn, count - len(found))
         self.exhausted = not found
         return found
+
+    def expected(self, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What leads the evolution.
+
+        Args:
+            embeddings: (n, L, E).
+
+        Returns:
+            (n,) higher is better.
+        """
+        scores = self._prior_scores(embeddings)
+        return self._adapter.speeds(embeddings, scores) if self._adapter.ready else scores
 
     @abc.abstractmethod
     def _read(self, files: Sequence[Path]) -> tuple[list[int], Any, Any]:
@@ -123,7 +141,7 @@ class ProgramSource(abc.ABC):
 
     @abc.abstractmethod
     def _bred(self, count: int, seed: int) -> list[Program]:
-        """Programs that an evolution finds, led by what was measured."""
+        """Programs that an evolution finds, led by `expected`."""
 
     @abc.abstractmethod
     def _embedded(self, inputs: Sequence[Any]) -> Any:
@@ -140,7 +158,10 @@ class ProgramSource(abc.ABC):
         return new
 
     def _learn(self, embeddings: Any, latencies: Any) -> None:
-        self._adapter.learn(embeddings, np.zeros(len(latencies), np.float32), latencies)
+        self._adapter.learn(embeddings, self._prior_scores(embeddings), latencies)
+
+    def _prior_scores(self, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.zeros(len(embeddings), np.float32) if self.prior is None else self.prior(embeddings)
 
     def _seed(self, *numbers: int) -> int:
         text = f"{self.seed} {self.task.id} {numbers}"

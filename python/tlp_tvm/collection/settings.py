@@ -22,6 +22,8 @@ class CollectSettings:
         programs: wanted of each task, those that the folder has included.
         evolved: share of them that an evolutionary search, led by the task's own measurements, finds; the
             others are random.
+        model: what `tlp_tvm.load_model` takes; leads the evolution together with the measurements. Empty for
+            none: the programs then owe nothing to what a model prefers.
         programs_from: a dataset folder, or one platform's folder in it; its programs are measured instead of
             new ones.
         budget_s: after how many seconds to stop; None for never.
@@ -38,6 +40,7 @@ class CollectSettings:
     platform: str = ""
     programs: int = 64
     evolved: float = 0.5
+    model: str = ""
     programs_from: Path | None = None
     budget_s: float | None = None
     seed: int = 0

@@ -20,6 +20,7 @@ from tlp_tvm.metaschedule.tasks import plan_tasks
 
 if TYPE_CHECKING:
     from tlp_tvm.ansor.remote_worker import Fleet
+    from tlp_tvm.collection.programs import Prior
 
 
 class _MetaSchedule:
@@ -52,8 +53,8 @@ class _MetaSchedule:
     def split_for(self, noted: str | None, files: Sequence[Path]) -> Any:
         return None
 
-    def source(self, task: PlannedTask, seed: int) -> TraceSource:
-        return TraceSource(task, seed)
+    def source(self, task: PlannedTask, seed: int, prior: Prior | None = None) -> TraceSource:
+        return TraceSource(task, seed, prior)
 
     def pool(
         self, how: MeasureSettings, output: IO[Any], check: Callable[[], None], fleet: Fleet | None

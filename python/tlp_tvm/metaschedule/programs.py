@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm import _core
-from tlp_tvm.collection.programs import SPARE, Program, ProgramSource
+from tlp_tvm.collection.programs import SPARE, Prior, Program, ProgramSource
 from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.batches import read_batch
@@ -21,7 +21,7 @@ from tlp_tvm.metaschedule.measure import Measurable
 from tlp_tvm.metaschedule.measure_worker import Serialized
 from tlp_tvm.metaschedule.tasks import TraceTask
 from tlp_tvm.metaschedule.traces import as_array, reader
-from tlp_tvm.model.adaptation import TaskAdapter
+from tlp_tvm.model.search_scores import as_weights
 
 LAYOUT = "metaschedule"
 
@@ -86,7 +86,7 @@ class TraceSource(ProgramSource):
         load_tvm()
         from tvm_ffi import get_global_func
 
-        context = self._context(seed, _POPULATION // 2, _guide(self._adapter))
+        context = self._context(seed, _POPULATION // 2, _guide(self.expected))
         evolve = get_global_func("s_tir.meta_schedule.SearchStrategyEvolutionarySearchEvolveWithCostModel")
         start = _sampled(context, _POPULATION // 2)
         return self._programs(evolve(context.search_strategy, start, count + SPARE))
@@ -159,8 +159,8 @@ def _sampled(context: Any, count: int) -> Any:
     return sample(context.search_strategy, count)
 
 
-def _guide(adapter: TaskAdapter) -> Any:
-    """A cost model of TVM that knows only what was measured of the task."""
+def _guide(expected: Prior) -> Any:
+    """A cost model of TVM that says what a source expects of programs."""
     load_tvm()
     from tvm.ir.utils import derived_object
     from tvm.s_tir.meta_schedule.cost_model import PyCostModel
@@ -169,8 +169,7 @@ def _guide(adapter: TaskAdapter) -> Any:
     class Guide(PyCostModel):  # type: ignore[misc]
         def predict(self, _context: Any, candidates: Any) -> Any:
             embeddings = extract_traces(candidates, FeatureLayout.preset(LAYOUT))
-            speeds = adapter.speeds(embeddings, np.zeros(len(embeddings), np.float32))
-            return np.asarray(np.exp(speeds), np.float64)
+            return np.asarray(as_weights(expected(embeddings)), np.float64)
 
         def load(self, _path: str) -> None:
             """Nothing to load."""
