@@ -34,6 +34,8 @@ from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.measure import TracePool
 from tlp_tvm.metaschedule.measure_worker import Serialized
 from tlp_tvm.metaschedule.workload_key import workload_key
+from tlp_tvm.model.checkpoint import load_model
+from tlp_tvm.model.scoring import MEAN
 
 LAYOUT = FeatureLayout.preset("metaschedule")
 ANSORS = Path(__file__).parents[2] / "datasets" / "epyc-wide"
@@ -92,6 +94,19 @@ def test_more_programs_are_added_and_bred_and_none_is_measured_twice(collected: 
     assert result.measured == 2 * TASKS
     assert set(before) <= set(lines_of(out))
     assert len(set(hashes_of(out))) == len(lines_of(out)) == 6 * TASKS
+
+
+def test_a_model_leads_the_evolution(collected: Path, tmp_path: Path) -> None:
+    """From the first program on, where the others are random."""
+    model = load_model("epyc-metaschedule")
+    collect(settings(tmp_path, evolved=1.0, model=model.name))
+
+    def preferred(folder: Path) -> float:
+        data = load_measured(folder, model.layout)
+        scores = model.score(data.features(), MEAN)
+        return float(np.mean([scores[data.programs_of(i)].mean() for i in range(len(data.tasks))]))
+
+    assert preferred(tmp_path) > preferred(collected) + 0.5
 
 
 def test_the_same_programs_on_another_platform_line_up(collected: Path, tmp_path: Path) -> None:
