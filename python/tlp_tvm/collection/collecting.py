@@ -51,6 +51,7 @@ def collect(settings: CollectSettings, observer: CollectObserver | None = None) 
 
     Raises:
         CollectionError: it cannot start.
+        ModelFileError: the model that is to lead the evolution cannot be read.
         NetworkError: no such network.
         TuningError: no such target.
         RecordError: records of the folder are damaged.
@@ -77,14 +78,14 @@ class _Collection:
         settings = self.settings
         target = self.framework.target(settings.target, here=settings.fleet is None)
         platform = settings.platform or self.framework.platform_name(target)
-        how = self._how(target)
+        how, prior = self._how(target), self._prior(target)
         with CollectionFolder(settings.out, platform) as folder:
             with self._spent("plan"):
                 others = self._programs_from()
                 split_for = self._split_for(others)
                 tasks = self.framework.plan(settings.networks, target, self.observer.step, split_for)
                 folder.begin(self._description(target, how, split_for or target), tasks)
-                sources = self._sources(tasks, folder, others, target)
+                sources = self._sources(tasks, folder, others, prior)
             self.known = sum(len(source.known) for source in sources)
             self.observer.planned(len(tasks), self._wanted(sources), self.known)
             finished = self._measure(sources, folder, how)
@@ -128,9 +129,9 @@ class _Collection:
         tasks: Sequence[PlannedTask],
         folder: CollectionFolder,
         others: dict[str, list[Path]] | None,
-        target: Any,
+        prior: Prior | None,
     ) -> list[ProgramSource]:
-        sources, prior = [], self._prior(target)
+        sources = []
         for task in tasks:
             source = self.framework.source(task, self.settings.seed, prior)
             source.remember(folder.files(task))
