@@ -70,9 +70,7 @@ def evaluate(
     labels: Annotated[
         str, typer.Option(help="With --few-shot: how many labels, as numbers, shares or all: 0,430,7%,all.")
     ] = "0,50,200,1000,5000,all",
-    recipes: Annotated[
-        str, typer.Option(help=f"With --few-shot: some of {RECIPES}.")
-    ] = "local,mtl,blend,finetune,pretrain,impute",
+    recipes: Annotated[str, typer.Option(help=f"With --few-shot: some of {RECIPES}.")] = RECIPES,
     choose: Annotated[
         str,
         typer.Option(help="With --few-shot: which programs are labelled: random, grouped by task, diverse."),

@@ -37,15 +37,14 @@ class Fitted:
 
     settings: TLPSettings
     weights: dict[str, Tensor]
-    head: int | None = 0
-    """The head that scores; None for the mean of all."""
+    head: int = 0
+    """The head that scores."""
     own: float = 1.0
-    """Share of that head in the score; the rest is the mean of all heads."""
+    """Its share in the score; the rest is the mean of all heads."""
 
     def score(self, heads: Tensor) -> Tensor:
         """(n, P) scores of the heads -> (n,) the one that counts."""
-        mean = heads.mean(1)
-        return mean if self.head is None else torch.lerp(mean, heads[:, self.head], self.own)
+        return torch.lerp(heads.mean(1), heads[:, self.head], self.own)
 
 
 class Lab:
@@ -110,7 +109,7 @@ class Lab:
     def source(self, seed: int) -> Fitted:
         """A model of the other platforms, with all their labels; scores by the mean of its heads."""
         data = of_platforms(self.data, self.others)
-        return replace(self.fit("the other platforms", data, self.training(seed)), head=None)
+        return replace(self.fit("the other platforms", data, self.training(seed)), own=0.0)
 
     def pretrained(self, seed: int) -> Fitted:
         """A network of one head whose trunk has read every sequence, and no label."""
