@@ -92,7 +92,7 @@ bench: $(VENV)/.package  ## throughput of extraction beside the alternatives
 	$(BIN)/tlp-tvm bench extract
 	$(BIN)/python benchmarks/records.py
 
-results: dataset  ## train and evaluate all of docs/results.md again, from datasets/ (four hours on two cores)
+results: dataset  ## train and evaluate all of docs/results.md again, from datasets/ (hours on two cores)
 	$(BIN)/python benchmarks/results.py --again
 
 # LOGS: a folder with a folder of record files for each public platform.
