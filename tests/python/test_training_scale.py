@@ -215,6 +215,17 @@ def test_the_validation_split_chooses_the_epoch(built: Path, tmp_path: Path) -> 
     ]
 
 
+def test_tasks_held_out_at_random_may_lack_a_platform(tmp_path: Path) -> None:
+    records = write_dataset(tmp_path / "records", ("train",) * 8 + ("test",))
+    for task in (1, 3, 5, 7):
+        (records / "alpha" / "train" / f"task{task}.json.gz").unlink()
+    recipe = Recipe(LAYOUT, {"hidden": 8}, replace(SETTINGS, epochs=1), hold_out=2)
+    card = train_model(records, tmp_path / "run", recipe, device="cpu").card
+    tasks = {row["platform"]: row["tasks"] for row in card["metrics"]["validation"]}
+    held_out = card["data"]["validation_tasks"]
+    assert tasks["beta"] == held_out > tasks["alpha"]
+
+
 def test_tensorboard_reads_the_numbers(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="the optional package tensorboard is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -92,7 +92,10 @@ class RankedGroup:
 
 
 def ranked_groups(
-    dataset: MeasuredDataset, scores: NDArray[Any], unscored: Collection[int] = ()
+    dataset: MeasuredDataset,
+    scores: NDArray[Any],
+    unscored: Collection[int] = (),
+    where_measured: bool = False,
 ) -> Iterator[RankedGroup]:
     """Every platform's networks, then all networks in one sum, then the mean over tasks.
 
@@ -100,10 +103,12 @@ def ranked_groups(
         dataset: the tasks to rank; usually one split.
         scores: (N, P), of every program on every platform; higher is better.
         unscored: tasks without scores. Groups that need one of them are passed over, never made smaller.
+        where_measured: whether a task counts on the platforms where its programs ran, and a platform only
+            if one did, as tasks of plain logs always do.
 
     Raises:
         DatasetError: a task that a table lists has no program that ran on a platform. A smaller sum would
-            look fine. Tasks of plain logs count on the platforms where their programs ran.
+            look fine.
     """
     networks = sorted({network for task in dataset.tasks for network in task.weights})
     for column, platform in enumerate(dataset.platforms):
@@ -112,13 +117,15 @@ def ranked_groups(
             task = dataset.tasks[i]
             if programs is not None:
                 tasks[i] = programs
-            elif task.is_listed:
+            elif task.is_listed and not where_measured:
                 raise DatasetError(
                     f"platform {platform.name}: expected measured programs of {task.workload_key} "
                     f"({', '.join(task.weights) or 'no network'}), found none that ran; measure that task, "
                     "or evaluate without that platform"
                 )
         if not tasks:
+            if where_measured:
+                continue
             raise DatasetError(
                 f"platform {platform.name}: expected programs that ran of at least one judged task, found "
                 "none; evaluate without that platform"
@@ -137,7 +144,11 @@ def ranked_groups(
 
 
 def evaluate(
-    dataset: MeasuredDataset, scores: NDArray[Any], ks: Sequence[int] = (1, 5), seed: int = 0
+    dataset: MeasuredDataset,
+    scores: NDArray[Any],
+    ks: Sequence[int] = (1, 5),
+    seed: int = 0,
+    where_measured: bool = False,
 ) -> list[ReportRow]:
     """Rank every task of a dataset on every platform and sum up per network.
 
@@ -146,6 +157,7 @@ def evaluate(
         scores: (N, P), of every program on every platform; higher is better.
         ks: how many first choices count.
         seed: breaks ties and draws the random picks.
+        where_measured: as for `ranked_groups`.
 
     Raises:
         DatasetError: as `ranked_groups`.
@@ -159,7 +171,7 @@ def evaluate(
             {k: group.random(k, seed) for k in ks},
             **asdict(group.agreement),
         )
-        for group in ranked_groups(dataset, scores)
+        for group in ranked_groups(dataset, scores, where_measured=where_measured)
     ]
 
 

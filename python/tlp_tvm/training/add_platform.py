@@ -171,7 +171,8 @@ def _metrics(
         if part is None:
             continue
         judged = replace(part, platforms=part.platforms[columns], latencies=part.latencies[:, columns])
-        rows = evaluate(judged, result.score_all(part.features())[:, columns])
+        scores = result.score_all(part.features())[:, columns]
+        rows = evaluate(judged, scores, where_measured=name == "validation")
         if name == "validation":
             rows = [row for row in rows if row.network == MEAN_OVER_TASKS]
         before = [] if replay else model.card["metrics"].get(name, [])

@@ -193,7 +193,8 @@ def _metrics(
         if part is not None:
             begins = range(0, len(part), SCORED_AT_ONCE)
             scores = [model.score_all(part.features(slice(i, i + SCORED_AT_ONCE))) for i in begins]
-            rows = evaluate(part, np.concatenate(scores))
+            # Tasks held out at random may lack a platform; those that a split holds out for a test may not.
+            rows = evaluate(part, np.concatenate(scores), where_measured=name == "validation")
             if name == "validation":
                 rows = [row for row in rows if row.network == MEAN_OVER_TASKS]
             metrics[name] = [row.to_dict() for row in rows]
