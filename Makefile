@@ -106,7 +106,7 @@ searches: $(VENV)/.package $(MS_VENV)/.package  ## compare searches again for do
 	$(BIN)/python benchmarks/searches.py --run metaschedule
 
 dataset: $(VENV)/.package  ## the programs of datasets/ as a dataset a framework in build/, and what is in them
-	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide datasets/epyc-dense --replace --out build/dataset
+	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide datasets/epyc-dense datasets/epyc-conv --replace --out build/dataset
 	$(BIN)/tlp-tvm dataset stats build/dataset --html build/dataset.html
 	$(BIN)/tlp-tvm dataset build datasets/epyc-metaschedule datasets/epyc-dense-metaschedule --replace --out build/dataset-metaschedule
 	$(BIN)/tlp-tvm dataset stats build/dataset-metaschedule --html build/dataset-metaschedule.html

@@ -20,9 +20,9 @@ SIZE_LIMIT = 6_000_000
 
 
 TRAINED_ON = {
-    "epyc": ("epyc", "epyc-wide", "epyc-dense"),
+    "epyc": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv"),
     "epyc-metaschedule": ("epyc-metaschedule", "epyc-dense-metaschedule"),
-    "epyc-small": ("epyc", "epyc-wide", "epyc-dense"),
+    "epyc-small": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv"),
 }
 """Model -> folders of `datasets/`."""
 
