@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from commands import refused
 from tlp_tvm.ansor.cpu import Cpu
 from tlp_tvm.ansor.measure import FAILED_COST, MeasureSettings
 from tlp_tvm.ansor.measure_worker import Timing
@@ -129,6 +130,13 @@ def test_a_model_leads_the_evolution(collected: Path, tmp_path: Path) -> None:
     assert sum(led.values()) > sum(unled.values()) + 0.5 * TASKS
     described = json.loads((tmp_path / "collection.json").read_text())["platforms"]["here"]
     assert described["model"] == model.name
+
+
+def test_a_model_leads_nothing_where_programs_are_given(collected: Path, tmp_path: Path) -> None:
+    sentence = refused(
+        *("collect", "mlp", "--out", tmp_path, "--model", "epyc", "--programs-from", collected), code=2
+    )
+    assert "Invalid value for --model: goes with programs to be found, not with --programs-from" in sentence
 
 
 def test_a_model_of_another_framework_leads_nothing(tmp_path: Path) -> None:
