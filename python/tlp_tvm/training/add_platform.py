@@ -13,7 +13,6 @@ import numpy as np
 from tlp_tvm.dataset.records import MeasuredDataset, Platform, load_measured
 from tlp_tvm.dataset.splits import fold_of
 from tlp_tvm.errors import ModelFileError
-from tlp_tvm.evaluation.report import MEAN_OVER_TASKS, evaluate
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.card import card_text
 from tlp_tvm.model.checkpoint import CONFIG, save_checkpoint
@@ -25,6 +24,7 @@ from tlp_tvm.training.new_head import with_new_head
 from tlp_tvm.training.run import CARD, TEST_SPLIT, TRAIN_SPLIT, data_entry
 from tlp_tvm.training.start import FINETUNE_RATE, Start, long_enough
 from tlp_tvm.training.state import STATE
+from tlp_tvm.training.validation import card_rows
 
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -172,9 +172,7 @@ def _metrics(
             continue
         judged = replace(part, platforms=part.platforms[columns], latencies=part.latencies[:, columns])
         scores = result.score_all(part.features())[:, columns]
-        rows = evaluate(judged, scores, where_measured=name == "validation")
-        if name == "validation":
-            rows = [row for row in rows if row.network == MEAN_OVER_TASKS]
+        rows = card_rows(judged, scores, chose=part is validation)
         before = [] if replay else model.card["metrics"].get(name, [])
         metrics[name] = [*before, *(row.to_dict() for row in rows)]
     return metrics

@@ -13,7 +13,6 @@ import numpy as np
 from tlp_tvm.dataset.records import MeasuredDataset, load_measured
 from tlp_tvm.dataset.splits import fold_of
 from tlp_tvm.errors import ModelFileError
-from tlp_tvm.evaluation.report import MEAN_OVER_TASKS, evaluate
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.card import card_text
@@ -28,6 +27,7 @@ from tlp_tvm.training.peers import joined
 from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.state import STATE
 from tlp_tvm.training.teacher import Teacher
+from tlp_tvm.training.validation import card_rows
 
 TRAIN_SPLIT = "train"
 VALIDATION_SPLIT = "validation"
@@ -193,10 +193,7 @@ def _metrics(
         if part is not None:
             begins = range(0, len(part), SCORED_AT_ONCE)
             scores = [model.score_all(part.features(slice(i, i + SCORED_AT_ONCE))) for i in begins]
-            # Tasks held out at random may lack a platform; those that a split holds out for a test may not.
-            rows = evaluate(part, np.concatenate(scores), where_measured=name == "validation")
-            if name == "validation":
-                rows = [row for row in rows if row.network == MEAN_OVER_TASKS]
+            rows = card_rows(part, np.concatenate(scores), chose=part is validation)
             metrics[name] = [row.to_dict() for row in rows]
     return metrics
 

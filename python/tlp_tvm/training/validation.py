@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from tlp_tvm.dataset.records import MeasuredDataset
 from tlp_tvm.evaluation.ranking import spearman
-from tlp_tvm.evaluation.report import ranked_tasks
+from tlp_tvm.evaluation.report import MEAN_OVER_TASKS, ReportRow, evaluate, ranked_tasks
 from tlp_tvm.evaluation.topk import mean_top_k
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.batches import made_ahead, parts_of
@@ -48,3 +50,19 @@ def validate(
     top1, top5 = mean_top_k(tasks, 1), mean_top_k(tasks, 5)
     correlation = float(np.mean([spearman(task.scores, -task.latencies) for task in tasks]))
     return {"top1": top1, "top5": top5, "spearman": correlation, "score": (top1 + top5) / 2}
+
+
+def card_rows(dataset: MeasuredDataset, scores: NDArray[Any], *, chose: bool) -> list[ReportRow]:
+    """What a model's card says of tasks that it was not trained on.
+
+    Args:
+        dataset: the tasks.
+        scores: (N, P), of every program on every platform.
+        chose: whether they chose the epoch. They are held out at random, so they may lack a platform, and
+            their mean says enough of them.
+
+    Raises:
+        DatasetError: as `ranked_groups`.
+    """
+    rows = evaluate(dataset, scores, where_measured=chose)
+    return [row for row in rows if not chose or row.network == MEAN_OVER_TASKS]
