@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from commands import refused
 from tlp_tvm.ansor.cpu import Cpu
 from tlp_tvm.ansor.measure import FAILED_COST, MeasureSettings
 from tlp_tvm.ansor.measure_worker import Timing
@@ -133,10 +132,13 @@ def test_a_model_leads_the_evolution(collected: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_leads_nothing_where_programs_are_given(collected: Path, tmp_path: Path) -> None:
-    sentence = refused(
-        *("collect", "mlp", "--out", tmp_path, "--model", "epyc", "--programs-from", collected), code=2
+    with pytest.raises(CollectionError) as error:
+        collect(settings(tmp_path, model="epyc", programs_from=collected))
+    assert str(error.value) == (
+        f"--model epyc: expected programs to be found, found those of --programs-from {collected}, which no "
+        "model leads to; leave one of the two out"
     )
-    assert "Invalid value for --model: goes with programs to be found, not with --programs-from" in sentence
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_model_of_another_framework_leads_nothing(tmp_path: Path) -> None:

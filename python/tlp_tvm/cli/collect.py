@@ -78,10 +78,6 @@ def collect(
     from tlp_tvm.collection import CollectSettings
     from tlp_tvm.collection import collect as collect_programs
 
-    if model and programs_from:
-        raise typer.BadParameter(
-            "goes with programs to be found, not with --programs-from", param_hint="--model"
-        )
     settings = CollectSettings(
         networks=tuple(networks),
         out=out,

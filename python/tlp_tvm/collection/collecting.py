@@ -112,6 +112,12 @@ class _Collection:
         """The model that leads the evolution, if one is asked for."""
         if not self.settings.model:
             return None
+        if self.settings.programs_from is not None:
+            raise CollectionError(
+                f"--model {self.settings.model}: expected programs to be found, found those of "
+                f"--programs-from {self.settings.programs_from}, which no model leads to; leave one of the "
+                "two out"
+            )
         from tlp_tvm.model.checkpoint import load_model  # torch takes a while to import
         from tlp_tvm.model.scoring import platform_or_mean
 
