@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from logs import DATASETS
+from programs import write_packed
 
 AVX2 = "epyc-avx2-1c"
 
@@ -36,8 +37,7 @@ def part_of_epyc(
             for name in names:
                 with gzip.open(DATASETS / "epyc" / platform / split / f"{name}.json.gz", "rt") as source:
                     lines = [line for _, line in zip(range(programs), source, strict=False)]
-                with gzip.open(place / f"{name}.json.gz", "wt") as file:
-                    file.writelines(lines)
+                write_packed(place / f"{name}.json.gz", "".join(lines))
     ids = {name.split("__")[1] for name in (*train, *test)}
     table = json.loads((DATASETS / "epyc" / "tasks.json").read_text())
     (folder / "tasks.json").write_text(json.dumps([entry for entry in table if entry["task"] in ids]))

@@ -50,6 +50,11 @@ def table_entry(task: int, split: str = "train", network: str = "net", weight: i
     return {"workload_key": workload(task), "network": network, "weight": weight, "split": split}
 
 
+def write_packed(file: Path, text: str) -> None:
+    """gzip without the time of writing in its head, so that the same text gives the same bytes and digest."""
+    file.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
 def write_dataset(
     folder: Path,
     splits: Sequence[str] = ("train",) * 4 + ("test",) * 2,
@@ -69,8 +74,7 @@ def write_dataset(
             place = folder / platform / split
             place.mkdir(parents=True, exist_ok=True)
             lines = [line(platform, task, steps, [latency(platform, task, tile)]) for tile, steps in programs]
-            with gzip.open(place / f"task{task}.json.gz", "wt") as file:
-                file.write("\n".join(lines) + "\n")
+            write_packed(place / f"task{task}.json.gz", "\n".join(lines) + "\n")
     entries = [table_entry(task, split, f"{split}-net", task + 1) for task, split in enumerate(splits)]
     (folder / "tasks.json").write_text(json.dumps(entries))
     return folder
