@@ -79,7 +79,6 @@ std::size_t Encoder::EncodeRows(const PrimitiveSequence& sequence, float* out,
   if (layout_.drop == Drop::kHead) head = 0;
   if (layout_.drop == Drop::kMiddle) head = kept / 2;
 
-  std::memset(out, 0, kept * width * sizeof(float));
   std::size_t skipped = 0;  // of the rows that are cut
   std::size_t position = 0;
   for (std::size_t row = 0; row < kept; ++position) {
@@ -89,6 +88,7 @@ std::size_t Encoder::EncodeRows(const PrimitiveSequence& sequence, float* out,
       ++skipped;
       continue;
     }
+    std::memset(out, 0, width * sizeof(float));  // row by row: it is in the cache when it is filled
     if (const int column = layout_.one_hot[primitive.kind]; column >= 0) {
       out[column] = 1.0f;
     } else {

@@ -185,6 +185,9 @@ inline const Sequence& SequenceOf(const Object* array) {
   return *reinterpret_cast<const Sequence*>(array + 1);
 }
 
+/*! \brief A load that the compiler keeps, of an address that may be read. */
+inline void Touch(const void* at) { (void)*static_cast<const volatile char*>(at); }
+
 inline bool IsText(const Any& value) {
   return value.type_index == kSmallStr || value.type_index == kStr || value.type_index == kRawStr;
 }

@@ -6,21 +6,7 @@ namespace tlp_tvm {
 namespace metaschedule {
 namespace {
 
-constexpr char kMapSize[] = "ffi.MapSize";
-constexpr char kMapIterate[] = "ffi.MapForwardIterFunctor";
 constexpr char kGraphOf[] = "ffi.ToJSONGraphString";
-
-/*! \brief Commands of the function that ffi.MapForwardIterFunctor returns. */
-constexpr std::int64_t kKey = 0;
-constexpr std::int64_t kItem = 1;
-constexpr std::int64_t kNext = 2;
-
-ffi::Any IntegerAny(std::int64_t number) {
-  ffi::Any any;
-  any.type_index = ffi::kInt;
-  any.integer = number;
-  return any;
-}
 
 }  // namespace
 
@@ -35,8 +21,7 @@ ValueReader::ValueReader(const ffi::Library* library)
       real_(library->IndexOf("ir.FloatImm")),
       integer_value_(library, "ir.IntImm", "value"),
       real_value_(library, "ir.FloatImm", "value"),
-      map_size_(library->FunctionOf(kMapSize)),
-      map_iterate_(library->FunctionOf(kMapIterate)),
+      maps_(library),
       graph_of_(library->FunctionOf(kGraphOf)) {}
 
 void ValueReader::RefuseStranger(const ffi::Any& item) const {
@@ -54,10 +39,6 @@ void ValueReader::RefuseList(const ffi::Any& list, const char* what) const {
                    std::to_string(ffi::SequenceOf(list.object).size));
 }
 
-std::int64_t ValueReader::SizeOf(const ffi::Any& map) const {
-  return library_->Call(map_size_, kMapSize, &map, 1).integer;
-}
-
 Value ValueReader::ReadOther(const ffi::Any& item) const {
   const std::int32_t type = item.type_index;
   if (ffi::IsText(item)) return {ValueForm::kText, 0, 0, 0, ffi::TextOf(item)};
@@ -65,7 +46,7 @@ Value ValueReader::ReadOther(const ffi::Any& item) const {
   if (type == ffi::kFloat) return Real(item.real);
   if (type == real_) return Real(real_value_.Read(item.object).real);
   if (type == ffi::kArray) return {ValueForm::kList, 0, ListOf(item, "a list").size, 0, {}};
-  if (type == ffi::kMap) return {ValueForm::kMapping, 0, SizeOf(item), 0, {}};
+  if (type == ffi::kMap) return {ValueForm::kMapping, 0, maps_.SizeOf(item), 0, {}};
   if (type >= ffi::kFirstObject) return {ValueForm::kGraph, 0, 0, 0, {}};
   throw TraceFault("expected a number, text, list or object, found " + library_->NameOf(item));
 }
@@ -100,13 +81,10 @@ void ValueReader::Append(const ffi::Any& item, int depth, LiveScope* scope) cons
 }
 
 void ValueReader::AppendMapping(const ffi::Any& map, int depth, LiveScope* scope) const {
-  const std::int64_t size = SizeOf(map);
-  if (size == 0) return;
-  const ffi::Any iterate = library_->Call(map_iterate_, kMapIterate, &map, 1);
-  for (std::int64_t i = 0; i < size; ++i) {
-    for (const std::int64_t command : {kKey, kItem}) {
-      const ffi::Any argument = IntegerAny(command);
-      const ffi::Any part = library_->Call(iterate.object, kMapIterate, &argument, 1);
+  MapPairs pairs;
+  maps_.Read(map, &pairs);
+  for (const MapPair& pair : pairs) {
+    for (const ffi::Any& part : {pair.key, pair.value}) {
       if (ffi::IsText(part)) {
         // A short text lies in `part`, which goes.
         scope->texts.emplace_back(ffi::TextOf(part));
@@ -114,12 +92,8 @@ void ValueReader::AppendMapping(const ffi::Any& map, int depth, LiveScope* scope
       } else {
         Append(part, depth + 1, scope);
       }
-      library_->Release(part);  // the map holds it
     }
-    const ffi::Any next = IntegerAny(kNext);
-    library_->Call(iterate.object, kMapIterate, &next, 1);
   }
-  library_->Release(iterate);
 }
 
 }  // namespace metaschedule

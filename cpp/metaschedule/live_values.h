@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "metaschedule/ffi.h"
+#include "metaschedule/map_reader.h"
 #include "metaschedule/object_table.h"
 #include "metaschedule/value.h"
 
@@ -41,7 +42,7 @@ class ValueReader {
   bool IsVariable(std::int32_t type) const {
     return type == loop_ || type == variable_ || type == block_;
   }
-  /*! \brief Whether a decision is of that class: another object stands for "missing". */
+  /*! \brief Whether a decision is of that class: another one stands for "none". */
   bool IsDecision(std::int32_t type) const {
     return type == ffi::kArray || type == ffi::kInt || type == integer_;
   }
@@ -70,7 +71,7 @@ class ValueReader {
   }
   /*! \brief Appends an item and all that is inside of it. */
   void Append(const ffi::Any& item, int depth, LiveScope* scope) const;
-  std::int64_t SizeOf(const ffi::Any& map) const;
+  const MapReader& maps() const { return maps_; }
 
  private:
   static const std::uint64_t kMost;
@@ -83,8 +84,7 @@ class ValueReader {
   const ffi::Library* library_;
   std::int32_t block_, loop_, variable_, integer_, real_;
   ffi::Field integer_value_, real_value_;
-  const ffi::Object* map_size_;
-  const ffi::Object* map_iterate_;
+  MapReader maps_;
   const ffi::Object* graph_of_;
 };
 

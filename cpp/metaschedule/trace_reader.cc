@@ -19,7 +19,6 @@ constexpr std::size_t kTracesPerBlock = 32;
 constexpr std::int64_t kMaxTraces = std::int64_t{1} << 32;
 
 constexpr char kGetTrace[] = "s_tir.schedule.ScheduleGetTrace";
-constexpr char kMapFind[] = "ffi.MapGetItemOrMissing";
 
 void Fetch(const ffi::Object* object, std::size_t bytes) {
   for (std::size_t k = 0; object != nullptr && k < bytes; k += 64) {
@@ -41,10 +40,6 @@ class TraceReader::Queue {
     Held& held = held_[i % kHeld];
     if (held.trace == nullptr) held = reader_->TraceOf(items_[i]);
     return held;
-  }
-  /*! \return The instructions of the trace after i, or null. */
-  const ffi::Sequence* After(std::size_t i) const {
-    return i + 1 < end_ ? reader_->PeekInstructions(held_[(i + 1) % kHeld]) : nullptr;
   }
   /*! \brief Lets go of trace i, and takes another up. */
   void Advance(std::size_t i) {
@@ -97,8 +92,7 @@ TraceReader::TraceReader(const std::string& library_path)
       name_(&library_, "s_tir.InstructionKind", "name"),
       instruction_(&library_),
       values_(&library_),
-      get_trace_(library_.FunctionOf(kGetTrace)),
-      map_find_(library_.FunctionOf(kMapFind)) {}
+      get_trace_(library_.FunctionOf(kGetTrace)) {}
 
 const ffi::Sequence& TraceReader::TracesOf(const void* handle) const {
   const auto* const array = static_cast<const ffi::Object*>(handle);
@@ -145,13 +139,6 @@ TraceReader::Held TraceReader::TraceOf(const ffi::Any& item) const {
   return held;
 }
 
-const ffi::Sequence* TraceReader::PeekInstructions(const Held& held) const {
-  if (held.trace == nullptr) return nullptr;
-  const ffi::Object* const list = instructions_.Peek(held.trace);
-  if (list == nullptr || list->type_index != ffi::kArray) return nullptr;
-  return &ffi::SequenceOf(list);
-}
-
 std::size_t TraceReader::KindOf(const ffi::Object* instruction, TraceScratch* scratch) const {
   const ffi::Any kind = instruction_.kind.Read(instruction);
   if (kind.type_index < ffi::kFirstObject) throw TraceFault("expected a kind, found none");
@@ -188,18 +175,27 @@ void TraceReader::DefineOutputs(const ffi::Sequence& outputs, const InstructionS
   }
 }
 
+ffi::Any TraceReader::DecisionOf(const ffi::Object* instruction, TraceScratch* scratch) {
+  const MapPairs& decisions = scratch->decisions_;
+  // TVM adds decisions in the order of the instructions; a trace from elsewhere may not.
+  std::size_t& next = scratch->decided_;
+  for (std::size_t tried = 0; tried < decisions.size(); ++tried) {
+    if (next == decisions.size()) next = 0;
+    const MapPair& pair = decisions[next++];
+    if (pair.key.type_index >= ffi::kFirstObject && pair.key.object == instruction)
+      return pair.value;
+  }
+  return {};
+}
+
 void TraceReader::ReadInstruction(const ffi::Object* instruction, std::size_t kind, bool is_omitted,
-                                  const ffi::Any& decisions, TraceScratch* scratch) const {
+                                  TraceScratch* scratch) const {
   const InstructionSpec& spec = Instructions()[kind];
   const auto values = [&](const ffi::Field& field, const char* what) {
     return LiveValues(values_.ListOf(field.Read(instruction), what), &values_, &scratch->scope_);
   };
   ffi::Any decision;
-  if (spec.decision != Decision::kNone) {
-    const ffi::Any args[] = {decisions, ffi::AnyOf(instruction)};
-    decision = library_.Call(map_find_, kMapFind, args, 2);
-    library_.Release(decision);  // the trace holds it
-  }
+  if (spec.decision != Decision::kNone) decision = DecisionOf(instruction, scratch);
   const ffi::Sequence& outputs =
       values_.ListOf(instruction_.outputs.Read(instruction), "the outputs");
   const bool is_decided = values_.IsDecision(decision.type_index);
@@ -219,8 +215,8 @@ void TraceReader::ReadInstruction(const ffi::Object* instruction, std::size_t ki
   DefineOutputs(outputs, spec, scratch);
 }
 
-void TraceReader::ReadItem(const Held& held, const Asked& asked, InstructionAhead* ahead,
-                           const ffi::Sequence* next, TraceScratch* scratch) const {
+void TraceReader::ReadItem(const Held& held, const Asked& asked, TraceTouch* touch,
+                           TraceScratch* scratch) const {
   scratch->builder_.BeginTrace();
   scratch->scope_.BeginTrace();
   const ffi::Any instructions = instructions_.Read(held.trace);
@@ -233,14 +229,16 @@ void TraceReader::ReadItem(const Held& held, const Asked& asked, InstructionAhea
     throw StateError("expected at most " + std::to_string(kMaxInstructions) +
                      " instructions, found " + std::to_string(list.size));
   }
-  ahead->Begin(&list, next, scratch->last_kind_);
+  (*touch)(list, scratch->last_kind_);
+  values_.maps().Read(decisions, &scratch->decisions_);
+  scratch->decided_ = 0;
+  TraceTouch::TouchValues(scratch->decisions_);
   std::int64_t decided = 0;
   std::int64_t i = 0;
   const InstructionSpec* spec = nullptr;
   try {
     for (; i < list.size; ++i) {
       spec = nullptr;
-      ahead->Step(i);
       if (list.items[i].type_index != instruction_.type) {
         throw TraceFault("expected an Instruction, found " + library_.NameOf(list.items[i]));
       }
@@ -252,7 +250,7 @@ void TraceReader::ReadItem(const Held& held, const Asked& asked, InstructionAhea
       }
       spec = &Instructions()[kind];
       const bool is_omitted = asked.omitted != nullptr && (*asked.omitted)[kind];
-      ReadInstruction(instruction, kind, is_omitted, decisions, scratch);
+      ReadInstruction(instruction, kind, is_omitted, scratch);
       decided += spec->decision != Decision::kNone;
     }
   } catch (const TraceFault& fault) {
@@ -260,7 +258,7 @@ void TraceReader::ReadItem(const Held& held, const Asked& asked, InstructionAhea
                      (spec == nullptr ? "" : " (" + std::string(spec->name) + ")") + ": " +
                      fault.what());
   }
-  const std::int64_t all = values_.SizeOf(decisions);
+  const auto all = static_cast<std::int64_t>(scratch->decisions_.size());
   if (all != decided) {
     throw StateError("expected decisions of sampling instructions only, found " +
                      std::to_string(all - decided) + " of others");
@@ -269,15 +267,15 @@ void TraceReader::ReadItem(const Held& held, const Asked& asked, InstructionAhea
 
 void TraceReader::Read(const ffi::Sequence& traces, std::size_t i, const Asked& asked,
                        TraceScratch* scratch) const {
-  InstructionAhead ahead(&instruction_, &values_, &scratch->kinds_, asked.omitted);
+  TraceTouch touch(&instruction_, &values_, &scratch->kinds_, asked.omitted);
   Queue queue(this, &traces, i, i + 1);
-  ReadNext(i, asked, &queue, &ahead, scratch);
+  ReadNext(i, asked, &queue, &touch, scratch);
 }
 
-void TraceReader::ReadNext(std::size_t i, const Asked& asked, Queue* queue, InstructionAhead* ahead,
+void TraceReader::ReadNext(std::size_t i, const Asked& asked, Queue* queue, TraceTouch* touch,
                            TraceScratch* scratch) const {
   try {
-    ReadItem(queue->At(i), asked, ahead, queue->After(i), scratch);
+    ReadItem(queue->At(i), asked, touch, scratch);
     scratch->batch.End();
   } catch (const StateError& error) {
     scratch->batch.Rollback();
@@ -298,12 +296,12 @@ void TraceReader::Encode(const ffi::Sequence& traces, const Encoder& encoder, in
       kTracesPerBlock, count / (4 * static_cast<std::size_t>(ResolveThreads(threads))) + 1);
   ParallelFor(count, share, threads, [&](std::size_t begin, std::size_t end) {
     TraceScratch scratch;
-    InstructionAhead ahead(&instruction_, &values_, &scratch.kinds_, asked.omitted);
+    TraceTouch touch(&instruction_, &values_, &scratch.kinds_, asked.omitted);
     Queue queue(this, &traces, begin, end);
     EncodingReport part;
     for (std::size_t i = begin; i < end; ++i) {
       scratch.batch.Clear();
-      ReadNext(i, asked, &queue, &ahead, &scratch);
+      ReadNext(i, asked, &queue, &touch, &scratch);
       encoder.Encode(scratch.batch[0], out + i * size, &part);
     }
     const std::lock_guard<std::mutex> lock(report_mutex);

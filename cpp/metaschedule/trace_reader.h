@@ -14,9 +14,9 @@
 #include "core/encoder.h"
 #include "core/primitive.h"
 #include "metaschedule/ffi.h"
-#include "metaschedule/instruction_ahead.h"
 #include "metaschedule/instruction_builder.h"
 #include "metaschedule/live_values.h"
+#include "metaschedule/trace_touch.h"
 
 namespace tlp_tvm {
 namespace metaschedule {
@@ -32,6 +32,8 @@ class TraceScratch {
   InstructionBuilder builder_{&batch};
   LiveScope scope_;
   ObjectTable kinds_;
+  MapPairs decisions_;
+  std::size_t decided_ = 0;                 ///< of the decisions, before the next one
   const ffi::Object* last_kind_ = nullptr;  ///< at which reading stops, once it has been met
 };
 
@@ -99,14 +101,14 @@ class TraceReader {
 
   Held TraceOf(const ffi::Any& item) const;
   bool IsSchedule(std::int32_t type) const;
-  /*! \return The trace's instructions where that is known without looking at them, or null. */
-  const ffi::Sequence* PeekInstructions(const Held& held) const;
-  void ReadNext(std::size_t i, const Asked& asked, Queue* queue, InstructionAhead* ahead,
+  void ReadNext(std::size_t i, const Asked& asked, Queue* queue, TraceTouch* touch,
                 TraceScratch* scratch) const;
-  void ReadItem(const Held& held, const Asked& asked, InstructionAhead* ahead,
-                const ffi::Sequence* next, TraceScratch* scratch) const;
+  void ReadItem(const Held& held, const Asked& asked, TraceTouch* touch,
+                TraceScratch* scratch) const;
   void ReadInstruction(const ffi::Object* instruction, std::size_t kind, bool is_omitted,
-                       const ffi::Any& decisions, TraceScratch* scratch) const;
+                       TraceScratch* scratch) const;
+  /*! \return What was decided at the instruction, or none. */
+  static ffi::Any DecisionOf(const ffi::Object* instruction, TraceScratch* scratch);
   std::size_t KindOf(const ffi::Object* instruction, TraceScratch* scratch) const;
   void DefineOutputs(const ffi::Sequence& outputs, const InstructionSpec& spec,
                      TraceScratch* scratch) const;
@@ -117,7 +119,6 @@ class TraceReader {
   InstructionFields instruction_;
   ValueReader values_;
   const ffi::Object* get_trace_;
-  const ffi::Object* map_find_;
 };
 
 /*! \brief The reader for the tvm-ffi at this path; made once. \throws StateError as TraceReader. */

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tlp_tvm.bench import extract_traces, score_traces
 from tlp_tvm.cli.app import app
+from tlp_tvm.cli.bench_tables import trace_table
 from tlp_tvm.metaschedule import traces
 from tlp_tvm.metaschedule.cost_model import TLPCostModel
 from tlp_tvm.pretrained import DEFAULT_MODELS
@@ -33,6 +36,15 @@ def test_both_routes_are_timed_for_both_targets() -> None:
         assert entry["ratio"] == entry["every_thread"] / entry["python_route"] > 0
         assert entry["json_ratio"] == entry["every_thread"] / entry["json_route"] > 0
         assert entry["candidates"] == 4
+
+
+def test_the_table_has_the_ratio_of_all() -> None:
+    rates = [(8, 10, 0.1, 0.2), (16, 20, 0.5, 1)]
+    results = [extract_traces.TraceExtractResult("conv2d", "llvm", "any", 1, 28.3, *each) for each in rates]
+    assert extract_traces.ratio_of_all(results, "python_route") == pytest.approx((10 + 2) / (0.1 + 0.05))
+    console = Console(width=80, record=True)
+    console.print(trace_table(results))
+    assert re.search(r"one of each +80x +40x", console.export_text())
 
 
 @pytest.mark.parametrize(

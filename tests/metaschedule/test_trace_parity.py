@@ -55,6 +55,18 @@ def candidates(name: str, target: str, count: int) -> Any:
     return strategy.generate_measure_candidates()
 
 
+@pytest.mark.parametrize(("count", "least", "most"), [(1, 3, 4), (2, 6, 16), (20, 65, 256)])
+def test_decisions_are_found_whatever_their_order(count: int, least: int, most: int) -> None:
+    """Of one program, and of several in one trace: in a small Map, in one block, in many."""
+    parts = [schedule.trace for schedule in programs("matmul", "llvm")[:count]]
+    instructions = [instruction for trace in parts for instruction in trace.insts]
+    decisions = [pair for trace in parts for pair in trace.decisions.items()]
+    assert least <= len(decisions) <= most
+    orders = [decisions, decisions[::-1], decisions[2:] + decisions[:2]]
+    joined = [load_tvm().s_tir.Trace(instructions, dict(order)) for order in orders]
+    assert traces.steps(joined) == [steps_of(trace) for trace in joined]
+
+
 @every
 def test_every_sampled_trace_reads_as_its_json_says(name: str, target: str) -> None:
     sampled = programs(name, target)

@@ -2,7 +2,7 @@
 
 Set-up: random programs of one task, sampled by MetaSchedule, handed over as its search does; the native
 reader over the same candidates again and again, with one thread and with all. Output goes to one array,
-reused.
+reused. The routes take turns; the best of each counts.
 Baselines, same candidates, same run: the Python route, TVM's `Trace.as_json` of each, its text by
 `json.dumps` and `json.loads`, a plain encoder; and the same text read and encoded natively, what is left
 where TVM's objects cannot be read.
@@ -11,14 +11,15 @@ Checked before timing: all routes give the same embedding, the native ones in ev
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from tlp_tvm.bench.python_route import PythonAlignedEncoder
-from tlp_tvm.bench.timing import rate_of
+from tlp_tvm.bench.timing import best_rates
 from tlp_tvm.bench.trace_route import steps_of
 from tlp_tvm.bench.traces import candidates
 from tlp_tvm.layout import FeatureLayout
@@ -94,16 +95,20 @@ def bench_extract_traces(
         raise AssertionError("the routes differ")
     primitives = float(np.mean([len(steps) for steps in traces.steps(array)]))
     progress(f"{task_name} on {kind}: timing")
-    one, every = (
-        rate_of(
-            lambda threads=threads: traces.encode(array, layout, threads=threads, out=out),  # type: ignore[misc]
-            count,
-            seconds=seconds,
-        ).best
-        for threads in (1, 0)
+    rates = best_rates(
+        {
+            "one_thread": lambda: traces.encode(array, layout, threads=1, out=out),
+            "every_thread": lambda: traces.encode(array, layout, threads=0, out=out),
+            "python_route": in_python,
+            "json_route": lambda: traces.encode_through_json(array, layout, out=out),
+        },
+        count,
+        seconds=seconds,
     )
-    slow = [
-        rate_of(route, count, seconds=seconds, least=2).best
-        for route in (in_python, lambda: traces.encode_through_json(array, layout, out=out))
-    ]
-    return TraceExtractResult(task_name, kind, layout.name, count, primitives, one, every, *slow)
+    return TraceExtractResult(task_name, kind, layout.name, count, primitives, **rates)
+
+
+def ratio_of_all(results: Sequence[TraceExtractResult], route: str) -> float:
+    """How many times sooner all threads have one candidate of each result than `route`, a name of a rate."""
+    theirs = math.fsum(1 / getattr(each, route) for each in results)
+    return theirs / math.fsum(1 / each.every_thread for each in results)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich import box
 from rich.table import Table
 
 from tlp_tvm.bench.extract import ExtractResult
-from tlp_tvm.bench.extract_traces import TraceExtractResult
+from tlp_tvm.bench.extract_traces import TraceExtractResult, ratio_of_all
 from tlp_tvm.bench.score_result import ScoreResult
 from tlp_tvm.bench.train import TrainResult
 
@@ -34,17 +35,21 @@ def extract_table(result: ExtractResult) -> Table:
 
 
 def trace_table(results: Sequence[TraceExtractResult]) -> Table:
-    """A row a task and target of MetaSchedule."""
-    table = Table(title="MetaSchedule candidates embedded per second")
-    routes = ("1 thread", "all threads", "Python route", "ratio", "JSON read natively", "ratio")
-    for column in ("task", "target", "primitives", *routes):
-        table.add_column(column, justify="left" if column in ("task", "target") else "right")
+    """A row a task and target of MetaSchedule; narrow enough for a terminal of 80 columns."""
+    title = "MetaSchedule candidates embedded per second"
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    routes = ("1\nthread", "all\nthreads", "Python\nroute", "all\n/ it", "/ JSON\nroute")
+    for column in ("task", "target", "prim-\nitives", *routes):
+        table.add_column(column, justify="left" if column in ("task", "target") else "right", no_wrap=True)
     for result in results:
-        rates = [result.one_thread, result.every_thread, result.python_route, result.json_route]
-        one, every, python, text = (f"{rate:,.0f}" for rate in rates)
-        ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.json_ratio))
-        cells = [one, every, python, next(ratios), text, next(ratios)]
-        table.add_row(result.task, result.target, f"{result.primitives:.1f}", *cells)
+        rates = (result.one_thread, result.every_thread, result.python_route)
+        ratios = (f"{ratio:,.0f}x" for ratio in (result.ratio, result.json_ratio))
+        cells = [f"{result.primitives:.1f}", *(f"{rate:,.0f}" for rate in rates), *ratios]
+        table.add_row(result.task, result.target, *cells)
+    if len(results) > 1:
+        ratios = (f"{ratio_of_all(results, f'{name}_route'):,.0f}x" for name in ("python", "json"))
+        table.add_section()
+        table.add_row("one of each", *[""] * 5, *ratios)
     return table
 
 
