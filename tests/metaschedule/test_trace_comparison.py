@@ -67,3 +67,14 @@ def test_a_whole_comparison_is_not_searched_again_and_another_is_refused(compare
 def test_a_model_must_be_one_of_metaschedules() -> None:
     with pytest.raises(ComparisonError, match="expected one of tlp, tlp-online, xgb, mlp, random"):
         contender("tlp-top", framework="metaschedule")
+
+
+def test_tvms_mlp_learns_from_a_round_of_one_program() -> None:
+    from tlp_tvm.metaschedule.tvms_mlp import working_mlp
+
+    trainer = working_mlp().trainer
+    rng = np.random.default_rng(0)
+    for count in (4, 1):
+        features = [rng.random((2, 172)).astype(np.float32) for _ in range(count)]
+        trainer.update(features, rng.random(count) + 0.1, "task")
+    assert trainer.predict_incremental(features).shape == (1,)
