@@ -20,7 +20,7 @@ from programs import LAYOUT, tiny_settings, write_dataset
 from tlp_tvm.dataset import shards, streaming
 from tlp_tvm.dataset.build import build_dataset
 from tlp_tvm.dataset.records import MeasuredDataset, load_measured
-from tlp_tvm.errors import TrainingError
+from tlp_tvm.errors import DatasetError, TrainingError
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.tlp import Backbone, TLPSettings
 from tlp_tvm.training import loop
@@ -224,6 +224,16 @@ def test_tasks_held_out_at_random_may_lack_a_platform(tmp_path: Path) -> None:
     tasks = {row["platform"]: row["tasks"] for row in card["metrics"]["validation"]}
     held_out = card["data"]["validation_tasks"]
     assert tasks["beta"] == held_out > tasks["alpha"]
+
+
+def test_a_test_task_that_lacks_a_platform_is_told_before_training(tmp_path: Path) -> None:
+    records = write_dataset(tmp_path / "records", ("train",) * 4 + ("test",) * 2)
+    (records / "alpha" / "test" / "task5.json.gz").unlink()
+    with pytest.raises(DatasetError, match=r"^platform alpha: expected measured programs of .* found none"):
+        train_model(
+            records, tmp_path / "run", Recipe(LAYOUT, {"hidden": 8}, SETTINGS, hold_out=2), device="cpu"
+        )
+    assert not (tmp_path / "run").exists()
 
 
 def test_tensorboard_reads_the_numbers(tmp_path: Path) -> None:

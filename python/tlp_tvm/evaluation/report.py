@@ -112,24 +112,12 @@ def ranked_groups(
     """
     networks = sorted({network for task in dataset.tasks for network in task.weights})
     for column, platform in enumerate(dataset.platforms):
-        tasks: dict[int, RankedTask] = {}
-        for i, programs in enumerate(ranked_tasks(dataset, scores[:, column], column)):
-            task = dataset.tasks[i]
-            if programs is not None:
-                tasks[i] = programs
-            elif task.is_listed and not where_measured:
-                raise DatasetError(
-                    f"platform {platform.name}: expected measured programs of {task.workload_key} "
-                    f"({', '.join(task.weights) or 'no network'}), found none that ran; measure that task, "
-                    "or evaluate without that platform"
-                )
-        if not tasks:
-            if where_measured:
-                continue
-            raise DatasetError(
-                f"platform {platform.name}: expected programs that ran of at least one judged task, found "
-                "none; evaluate without that platform"
-            )
+        ranked = enumerate(ranked_tasks(dataset, scores[:, column], column))
+        tasks = {i: programs for i, programs in ranked if programs is not None}
+        if not where_measured:
+            _check_measured(dataset, platform.name, tasks)
+        elif not tasks:
+            continue
         agreements = {i: agreement(task.scores, -task.latencies) for i, task in tasks.items()}
         members: dict[str, list[tuple[int, float]]] = {network: [] for network in networks}
         for i in tasks:
@@ -141,6 +129,32 @@ def ranked_groups(
             if chosen and not any(i in unscored for i, _ in chosen):
                 weighted = tuple(RankedTask(tasks[i].latencies, tasks[i].scores, w) for i, w in chosen)
                 yield RankedGroup(platform.name, network, weighted, _mean([agreements[i] for i, _ in chosen]))
+
+
+def check_measured(dataset: MeasuredDataset) -> None:
+    """What `ranked_groups` asks of a dataset, before there are scores.
+
+    Raises:
+        DatasetError: as `ranked_groups`.
+    """
+    ran = np.isfinite(dataset.latencies)
+    for column, platform in enumerate(dataset.platforms):
+        _check_measured(dataset, platform.name, set(dataset.task_index[ran[:, column]].tolist()))
+
+
+def _check_measured(dataset: MeasuredDataset, platform: str, measured: Collection[int]) -> None:
+    for i, task in enumerate(dataset.tasks):
+        if i not in measured and task.is_listed:
+            raise DatasetError(
+                f"platform {platform}: expected measured programs of {task.workload_key} "
+                f"({', '.join(task.weights) or 'no network'}), found none that ran; measure that task, "
+                "or evaluate without that platform"
+            )
+    if not measured:
+        raise DatasetError(
+            f"platform {platform}: expected programs that ran of at least one judged task, found "
+            "none; evaluate without that platform"
+        )
 
 
 def evaluate(

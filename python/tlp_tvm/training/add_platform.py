@@ -21,7 +21,7 @@ from tlp_tvm.model.scoring import ScoringModel, pick_device
 from tlp_tvm.model.tlp import TLP
 from tlp_tvm.training.loop import EpochCallback, TrainSettings, train
 from tlp_tvm.training.new_head import with_new_head
-from tlp_tvm.training.run import CARD, TEST_SPLIT, TRAIN_SPLIT, data_entry
+from tlp_tvm.training.run import CARD, TRAIN_SPLIT, data_entry, judged_split
 from tlp_tvm.training.start import FINETUNE_RATE, Start, long_enough
 from tlp_tvm.training.state import STATE
 from tlp_tvm.training.validation import card_rows
@@ -79,6 +79,12 @@ def add_platform(
     data, validation = measured.of_split(TRAIN_SPLIT), None
     if addition.hold_out:
         data, validation = fold_of(data, 0, addition.hold_out, addition.training.seed)
+    # Of old heads that score as before the card says what it said of them.
+    heads = slice(0 if addition.replay else len(model.platforms), None)
+    judged = {
+        "validation": None if validation is None else _on(validation, heads),
+        "test": judged_split(_on(measured, heads)),
+    }
     training = addition.training
     if addition.replay:
         training = replace(training, learning_rate=min(training.learning_rate, FINETUNE_RATE))
@@ -98,7 +104,12 @@ def add_platform(
         weights |= old
     bare = ModelConfig(model.layout, settings, measured.platforms, {})
     result = ScoringModel(folder.name, bare, TLP.with_weights(settings, weights)).to(device)
-    metrics = _metrics(model, measured, validation, result, addition.replay)
+    before = {} if addition.replay else model.card["metrics"]
+    metrics = {
+        name: [*before.get(name, []), *_rows(part, result, heads, chose=name == "validation")]
+        for name, part in judged.items()
+        if part is not None
+    }
     described = describe(
         model.layout,
         settings,
@@ -154,25 +165,10 @@ def _measured(model: ScoringModel, source: Source, addition: Addition) -> Measur
     )
 
 
-def _metrics(
-    model: ScoringModel,
-    measured: MeasuredDataset,
-    validation: MeasuredDataset | None,
-    result: ScoringModel,
-    replay: bool,
-) -> dict[str, Any]:
-    """Of the new platform; of the old ones what was known of them, as their scores are the same, or anew."""
-    metrics: dict[str, Any] = {}
-    columns = slice(0 if replay else len(model.platforms), None)
-    parts = {"validation": validation}
-    if TEST_SPLIT in measured.splits:
-        parts["test"] = measured.of_split(TEST_SPLIT)
-    for name, part in parts.items():
-        if part is None:
-            continue
-        judged = replace(part, platforms=part.platforms[columns], latencies=part.latencies[:, columns])
-        scores = result.score_all(part.features())[:, columns]
-        rows = card_rows(judged, scores, chose=part is validation)
-        before = [] if replay else model.card["metrics"].get(name, [])
-        metrics[name] = [*before, *(row.to_dict() for row in rows)]
-    return metrics
+def _on(dataset: MeasuredDataset, heads: slice) -> MeasuredDataset:
+    return replace(dataset, platforms=dataset.platforms[heads], latencies=dataset.latencies[:, heads])
+
+
+def _rows(part: MeasuredDataset, model: ScoringModel, heads: slice, *, chose: bool) -> list[dict[str, Any]]:
+    scores = model.score_all(part.features())[:, heads]
+    return [row.to_dict() for row in card_rows(part, scores, chose=chose)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from tlp_tvm.dataset.records import MeasuredDataset, load_measured
 from tlp_tvm.dataset.splits import fold_of
 from tlp_tvm.errors import ModelFileError
+from tlp_tvm.evaluation.report import check_measured
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.card import card_text
@@ -110,6 +111,7 @@ def train_model(
         need_tensorboard()
     measured = load_measured(source, recipe.layout, platforms=recipe.platforms, stream=recipe.stream)
     data, validation, hold_out = _held_out(measured, recipe)
+    test = judged_split(measured)
     settings = TLPSettings.of_layout(recipe.layout, len(data.platforms), **recipe.model)
     on_data(data, validation)
     folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +138,7 @@ def train_model(
         bare = ModelConfig(recipe.layout, settings, data.platforms, {})
         network = TLP.with_weights(settings, trained.weights)
         model = ScoringModel(folder.name, bare, network).to(str(place))
-        metrics = _metrics(measured, validation, model)
+        metrics = _metrics({"validation": validation, "test": test}, model)
         if recipe.folds:
             metrics["cross_validation"] = cross_validate(
                 measured.of_split(TRAIN_SPLIT),
@@ -182,18 +184,26 @@ def _held_out(
     return (*fold_of(data, 0, hold_out, recipe.training.seed), hold_out)
 
 
-def _metrics(
-    measured: MeasuredDataset, validation: MeasuredDataset | None, model: ScoringModel
-) -> dict[str, Any]:
+def judged_split(measured: MeasuredDataset) -> MeasuredDataset | None:
+    """What the card judges; None where the dataset has no such split.
+
+    Raises:
+        DatasetError: a listed task of it has no program that ran on a platform; said before any training.
+    """
+    if TEST_SPLIT not in measured.splits:
+        return None
+    test = measured.of_split(TEST_SPLIT)
+    check_measured(test)
+    return test
+
+
+def _metrics(parts: Mapping[str, MeasuredDataset | None], model: ScoringModel) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
-    parts = {"validation": validation}
-    if TEST_SPLIT in measured.splits:
-        parts["test"] = measured.of_split(TEST_SPLIT)
     for name, part in parts.items():
         if part is not None:
             begins = range(0, len(part), SCORED_AT_ONCE)
             scores = [model.score_all(part.features(slice(i, i + SCORED_AT_ONCE))) for i in begins]
-            rows = card_rows(part, np.concatenate(scores), chose=part is validation)
+            rows = card_rows(part, np.concatenate(scores), chose=name == "validation")
             metrics[name] = [row.to_dict() for row in rows]
     return metrics
 
