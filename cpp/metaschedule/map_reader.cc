@@ -52,7 +52,8 @@ struct MapSlot {
   static constexpr std::uint64_t kOfBlock = 16;
 
   MapPair pair;
-  std::uint64_t before, after;
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
 };
 static_assert(sizeof(MapSlot) == 48, "as in map_base.h");
 
