@@ -178,7 +178,7 @@ void TraceReader::DefineOutputs(const ffi::Sequence& outputs, const InstructionS
 ffi::Any TraceReader::DecisionOf(const ffi::Object* instruction, TraceScratch* scratch) {
   const MapPairs& decisions = scratch->decisions_;
   // TVM adds decisions in the order of the instructions; a trace from elsewhere may not.
-  std::size_t& next = scratch->decided_;
+  std::size_t& next = scratch->next_decision_;
   for (std::size_t tried = 0; tried < decisions.size(); ++tried) {
     if (next == decisions.size()) next = 0;
     const MapPair& pair = decisions[next++];
@@ -231,7 +231,7 @@ void TraceReader::ReadItem(const Held& held, const Asked& asked, TraceTouch* tou
   }
   (*touch)(list, scratch->last_kind_);
   values_.maps().Read(decisions, &scratch->decisions_);
-  scratch->decided_ = 0;
+  scratch->next_decision_ = 0;
   TraceTouch::TouchValues(scratch->decisions_);
   std::int64_t decided = 0;
   std::int64_t i = 0;

@@ -33,7 +33,7 @@ class TraceScratch {
   LiveScope scope_;
   ObjectTable kinds_;
   MapPairs decisions_;
-  std::size_t decided_ = 0;                 ///< of the decisions, before the next one
+  std::size_t next_decision_ = 0;           ///< where the next one is looked for first
   const ffi::Object* last_kind_ = nullptr;  ///< at which reading stops, once it has been met
 };
 

@@ -4,8 +4,8 @@
  *
  * An instruction, its three lists and what they hold lie anywhere in memory. Read one by one, each
  * waits for its own misses. Touched in short loops, a level of all instructions in each, the misses
- * of many overlap. They are loads and not prefetches: a processor drops prefetches when it already
- * waits for many (measured on Zen 4: half of those of the instructions were lost).
+ * of many overlap. They are loads and not prefetches, which a processor that already waits for many
+ * lines may drop: on Zen 4 nothing was slower without those of the instructions.
  */
 #ifndef TLP_TVM_METASCHEDULE_TRACE_TOUCH_H_
 #define TLP_TVM_METASCHEDULE_TRACE_TOUCH_H_
@@ -126,8 +126,7 @@ class TraceTouch {
     }
   }
 
-  /*! \brief How many instructions the trace before had that were read; those of a search are alike.
-   */
+  /*! \brief How many instructions of a trace are read, by the one before: they are alike. */
   std::int64_t usual_size_ = 64;
   const InstructionFields* fields_;
   const ValueReader* values_;

@@ -38,7 +38,7 @@ def trace_table(results: Sequence[TraceExtractResult]) -> Table:
     """A row a task and target of MetaSchedule; narrow enough for a terminal of 80 columns."""
     title = "MetaSchedule candidates embedded per second"
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    routes = ("1\nthread", "all\nthreads", "Python\nroute", "all\n/ it", "/ JSON\nroute")
+    routes = ("1\nthread", "all\nthreads", "Python\nroute", "ratio\nto it", "to JSON\nroute")
     for column in ("task", "target", "prim-\nitives", *routes):
         table.add_column(column, justify="left" if column in ("task", "target") else "right", no_wrap=True)
     for result in results:
