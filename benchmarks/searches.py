@@ -82,7 +82,7 @@ def table(comparison: Comparison) -> list[str]:
         cells = [f"{group['desc'].removeprefix('vm_mod_fused_')} ({networks})", str(group["seed"])]
         for name in names:
             run = found[(*key, name)]
-            cells += [f"{run.best[-1] * 1e3:.3f}", _when(run, goal, name == baseline)]
+            cells += [f"{run.last * 1e3:.3f}", _when(run, goal, name == baseline)]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 

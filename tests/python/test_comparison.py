@@ -66,7 +66,7 @@ def test_every_search_has_its_programs_and_its_own_clock(compared: tuple[Path, l
     assert [run.contender for run in runs] == [f"{name}:4:32" for name in MODELS]
     for run in runs:
         assert len(run.best) == len(run.clock) == TRIALS
-        assert np.isfinite(run.best[-1])
+        assert 0 < run.last < np.inf
         assert (np.diff(run.clock) >= 0).all()
         assert set(run.spent) == set(PARTS)
         assert sum(run.spent.values()) >= run.clock[-1] - 0.01
@@ -135,6 +135,17 @@ def test_a_model_is_held_against_the_last_latency_of_tvms_own() -> None:
     assert (against.reached, against.runs) == (1, 1)
     assert against.sooner == pytest.approx(4 / 2)
     assert against.fewer == pytest.approx(4 / 2)
+
+
+def test_what_the_fastest_programs_took_side_by_side_counts_in_the_end() -> None:
+    both = comparison(tlp_1=[3.0, 1.0], xgb_1=[4.0, 1.0])
+    sessions = both.content["groups"][0]["sessions"]
+    sessions["tlp:1"]["last"], sessions["xgb:1"]["last"] = 1.2, 0.8
+
+    (against,) = both.against_baseline()
+
+    assert against.latency == against.slowest == pytest.approx(1.5)
+    assert against.reached == 1  # in its own turns
 
 
 def test_a_model_that_never_gets_there_is_counted_as_such() -> None:

@@ -23,6 +23,7 @@ from tlp_tvm.ansor.measure import MeasureSettings, MeasuringPool, reason_of
 from tlp_tvm.ansor.measure_worker import Outcome, Timing
 from tlp_tvm.ansor.sampling import sample_states
 from tlp_tvm.ansor.tasks import operator_task
+from tlp_tvm.ansor.yardstick import Yardsticks
 
 TARGET = "llvm -num-cores=1"
 QUICK = MeasureSettings(children=1, timing=Timing(repeat=2, min_repeat_ms=1))
@@ -89,6 +90,88 @@ def test_a_hopeless_program_is_timed_once() -> None:
     assert [len(each) for each in costs] == [QUICK.timing.repeat, QUICK.timing.repeat, 1]
 
 
+@pytest.fixture
+def one_program(monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
+    monkeypatch.setattr(measure_worker, "_yardsticks", Yardsticks())
+    return {7: "program"}
+
+
+def run_here(programs: dict[int, str], again: bool, *seconds: float) -> Outcome | None:
+    """`run_kept` in this process, of a program that takes so many seconds, one after the other."""
+    times = iter(seconds)
+    return measure_worker.run_kept(programs, 7, lambda *_: (next(times),), Timing(), "task", again)
+
+
+def test_a_program_that_a_slow_machine_timed_is_kept_to_be_timed_again(one_program: dict[int, str]) -> None:
+    measure_worker._yardsticks.note("task", (0.010,), lambda: 0.015)
+
+    outcome = run_here(one_program, True, 0.014)
+
+    assert outcome is not None
+    assert outcome.doubtful
+    assert one_program == {7: "program"}
+    last = run_here(one_program, False, 0.013)
+    assert last is not None
+    assert not last.doubtful
+    assert one_program == {}
+
+
+def test_a_program_that_a_steady_machine_timed_is_forgotten(one_program: dict[int, str]) -> None:
+    measure_worker._yardsticks.note("task", (0.010,), lambda: 0.0101)
+
+    outcome = run_here(one_program, True, 0.014)
+
+    assert outcome is not None
+    assert not outcome.doubtful
+    assert one_program == {}
+
+
+def test_a_program_that_is_slow_to_run_is_timed_once(one_program: dict[int, str]) -> None:
+    measure_worker._yardsticks.note("task", (0.2,), lambda: 0.4)
+
+    outcome = run_here(one_program, True, 0.21)
+
+    assert outcome is not None
+    assert not outcome.doubtful
+
+
+class Scripted(MeasuringPool):
+    """Programs with given latencies, one for each time that they run; doubtful but for the last."""
+
+    def __init__(self, *latencies: list[float]) -> None:
+        super().__init__(QUICK)
+        self.latencies = list(latencies)
+        self.waited: list[int] = []
+
+    def _wait(self, i: int, built: Any, inputs: Any) -> None:
+        self.waited.append(i)
+
+    def run(self, number: int, measure_input: Any, again: bool = False) -> Outcome:
+        latency = self.latencies[number].pop(0)
+        error = measure_worker.RUNTIME if latency < 0 else 0
+        doubtful = again and bool(self.latencies[number])
+        return Outcome(() if error else (latency,), error, "gone" if error else "", 1.0, doubtful)
+
+
+def test_doubtful_programs_are_timed_again_after_the_others_and_their_fastest_counts() -> None:
+    pool = Scripted([2.0, 1.0, 3.0], [5.0], [4.0, 6.0], [7.0, -1.0])
+    built = [(number, Outcome((), 0, "", 0.0)) for number in range(4)]
+    built.append((4, Outcome((), measure_worker.COMPILE, "wrong", 0.5)))
+
+    found = list(pool.run_all(built, [None] * 5))
+
+    assert [(i, outcome.costs, outcome.error) for i, outcome in found] == [
+        (1, (5.0,), 0),
+        (4, (), measure_worker.COMPILE),
+        (2, (4.0,), 0),
+        (3, (7.0,), 0),  # that it failed the second time takes nothing off the first
+        (0, (1.0,), 0),
+    ]
+    assert dict(found)[0].seconds == 3.0
+    assert not any(outcome.doubtful for _, outcome in found)
+    assert pool.waited == [0, 0]  # once before each time that some are timed again
+
+
 def test_a_child_that_is_killed_is_replaced_and_compiles_again(pool: MeasuringPool) -> None:
     built = pool.build(programs("softmax")[:1])
     (before,) = child_ids(pool)
@@ -153,7 +236,8 @@ def test_tvm_measures_through_the_children_while_the_pool_is_open(tmp_path: Path
 
     assert len(inputs) == len(results) == len(told) == 3
     assert {str(told_of[0].task.workload_key) for told_of in told} == {str(task.workload_key)}
-    assert [float(told_of[1].costs[0]) for told_of in told] == [float(result.costs[0]) for result in results]
+    # Told as they are settled: a program that is timed again comes after the others.
+    assert {float(told_of[1].costs[0]) for told_of in told} == {float(each.costs[0]) for each in results}
     assert len(log.read_text().splitlines()) == 3
     assert pool.seconds > 0
     # TVM's own function is back: ours would need an open pool.

@@ -25,10 +25,13 @@ class _Ansor:
         self,
         how: MeasureSettings,
         output: IO[Any],
-        note: Callable[[float], None],
+        note: Callable[[float, Any], None],
         check: Callable[[], None],
     ) -> MeasuringPool:
-        return MeasuringPool(how, output, lambda _input, result, _reason: note(latency_of(result)), check)
+        def on_result(program: Any, result: Any, _reason: str) -> None:
+            note(latency_of(result), program)
+
+        return MeasuringPool(how, output, on_result, check)
 
     def searcher(
         self,

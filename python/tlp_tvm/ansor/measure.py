@@ -61,6 +61,9 @@ class MeasureSettings:
         run_timeout_s: for one program, all timings together.
         hopeless: a program that takes this many times as long as the best of its task is timed for one run
             alone; 0 times all alike.
+        again: how many times a program is timed again, after the others of its batch, if the machine was
+            slower than before while it was timed (`yardstick`).
+        wait_s: for the end of a time when it is far slower, each time before programs are timed again.
     """
 
     children: int = 2
@@ -69,6 +72,8 @@ class MeasureSettings:
     build_timeout_s: int = 20
     run_timeout_s: int = 10
     hopeless: float = 0.0
+    again: int = 2
+    wait_s: float = 2.0
 
 
 class MeasuringPool:
@@ -169,23 +174,27 @@ class MeasuringPool:
         self.spent["compile"] += time.time() - began
         return [(number, outcomes[number]) for number in range(first, first + len(inputs))]
 
-    def run(self, number: int, measure_input: Any) -> Outcome:
+    def run(self, number: int, measure_input: Any, again: bool = False) -> Outcome:
         """Time one compiled program.
 
         Args:
             number: that `build` gave.
             measure_input: the program, for a child that has lost it.
+            again: whether it may be run once more, if its outcome is doubtful.
         """
         self._check()
         began = time.time()
         child = self._owners.pop(number)
-        outcome = self._time(child, number, measure_input)
+        outcome = self._time(child, number, measure_input, again)
         if outcome is None:  # the child was replaced since
             outcome = self._compile(child, number, self._serialized(measure_input))
             if not outcome.error:
-                outcome = self._time(child, number, measure_input)
+                outcome = self._time(child, number, measure_input, again)
         self.spent["run"] += time.time() - began
-        return outcome or Outcome((), measure_worker.RUNTIME, "the child ended", 0.0)
+        outcome = outcome or Outcome((), measure_worker.RUNTIME, "the child ended", 0.0)
+        if outcome.doubtful:
+            self._owners[number] = child
+        return outcome
 
     def run_all(
         self, built: Sequence[tuple[int, Outcome]], inputs: Sequence[Any]
@@ -197,10 +206,36 @@ class MeasuringPool:
             inputs: `auto_scheduler.MeasureInput`s.
 
         Yields:
-            The index of a program and its outcome; those that did not compile keep theirs.
+            The index of a program and its outcome; those that did not compile keep theirs. Programs that were
+            timed again come after the others, with the fastest of their timings.
         """
-        for i, (number, outcome) in enumerate(built):
-            yield i, outcome if outcome.error else self.run(number, inputs[i])
+        waiting: dict[int, Outcome] = {}
+        for i, (number, compiled) in enumerate(built):
+            outcome = compiled
+            if not compiled.error:
+                outcome = self.run(number, inputs[i], self.settings.again > 0)
+            if outcome.doubtful:
+                waiting[i] = outcome
+            else:
+                yield i, outcome
+        for left in reversed(range(self.settings.again)):
+            if waiting:
+                self._wait(next(iter(waiting)), built, inputs)
+            for i, before in list(waiting.items()):
+                outcome = faster(before, self.run(built[i][0], inputs[i], left > 0))
+                if outcome.doubtful:
+                    waiting[i] = outcome
+                else:
+                    del waiting[i]
+                    yield i, outcome
+
+    def _wait(self, i: int, built: Sequence[tuple[int, Outcome]], inputs: Sequence[Any]) -> None:
+        """Until the machine is not far slower than it was for the i-th program's task."""
+        began = time.time()
+        seconds, child = self.settings.wait_s, self._owners[built[i][0]]
+        most = seconds + self.settings.run_timeout_s
+        ask(child, RUN_TIMEOUT, most, measure_worker.wait, self._key(inputs[i]), seconds)
+        self.spent["run"] += time.time() - began
 
     # What follows is Ansor's; `metaschedule.measure` has its own.
 
@@ -229,13 +264,13 @@ class MeasuringPool:
         assert outcome is not None
         return outcome
 
-    def _time(self, child: Any, number: int, measure_input: Any) -> Outcome | None:
+    def _time(self, child: Any, number: int, measure_input: Any, again: bool) -> Outcome | None:
         settings, key = self.settings, self._key(measure_input)
         timing, best = settings.timing, self.best.get(key, np.inf)
         if settings.hopeless and best < np.inf:
             bound = settings.hopeless * best * 1e3
             timing = dataclasses.replace(timing, once_above_ms=min(timing.once_above_ms, bound))
-        arguments = (number, *self._inputs(measure_input), timing)
+        arguments = (number, *self._inputs(measure_input), timing, key, again)
         outcome = ask(child, RUN_TIMEOUT, settings.run_timeout_s, self._worker.run, *arguments)
         if outcome is not None and not outcome.error:
             self.best[key] = min(best, latency_of_costs(outcome.costs))
@@ -251,16 +286,28 @@ class MeasuringPool:
 
     def _run_for_tvm(self, inputs: Any, builds: Any, *_settings: Any) -> list[Any]:
         results = load_tvm().auto_scheduler.MeasureResult
-        measured = []
-        for measure_input, built in zip(inputs, builds, strict=True):
-            outcome = Outcome((), int(built.error_no), str(built.error_msg), 0.0)
-            if not outcome.error:
-                outcome = self.run(int(built.filename), measure_input)
+        outcomes = [Outcome((), int(each.error_no), str(each.error_msg), 0.0) for each in builds]
+        numbers = [0 if each.error_no else int(each.filename) for each in builds]
+        built = list(zip(numbers, outcomes, strict=True))
+        measured: dict[int, Any] = {}
+        for i, outcome in self.run_all(built, inputs):
             costs = [FAILED_COST] if outcome.error else list(outcome.costs)
-            seconds = float(built.time_cost) + outcome.seconds
-            measured.append(results(costs, outcome.error, outcome.message, seconds, time.time()))
-            self._on_result(measure_input, measured[-1], reason_of(outcome))
-        return measured
+            seconds = float(builds[i].time_cost) + outcome.seconds
+            measured[i] = results(costs, outcome.error, outcome.message, seconds, time.time())
+            self._on_result(inputs[i], measured[i], reason_of(outcome))
+        return [measured[i] for i in range(len(built))]
+
+
+def faster(first: Outcome, again: Outcome) -> Outcome:
+    """Of two timings of a program that one which counts: a machine makes a program slower only.
+
+    Args:
+        first: that ran.
+        again: what came of timing it once more, which may have failed.
+    """
+    slower = bool(again.error) or latency_of_costs(first.costs) <= latency_of_costs(again.costs)
+    costs = first.costs if slower else again.costs
+    return Outcome(costs, first.error, first.message, first.seconds + again.seconds, again.doubtful)
 
 
 def reason_of(outcome: Outcome) -> str:

@@ -7,6 +7,7 @@ the child that compiled it, so nothing is linked, written to disk or loaded agai
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import signal
@@ -17,6 +18,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+from tlp_tvm.ansor.yardstick import Yardsticks
+from tlp_tvm.latency import latency_of_costs
 
 NO_ERROR, INSTANTIATION, COMPILE, RUNTIME = 0, 1, 2, 4
 """TVM's `MeasureErrorNo`."""
@@ -63,12 +67,14 @@ class Outcome:
         error: TVM's error number.
         message: the last line of the error.
         seconds: spent on it.
+        doubtful: whether the machine was slower than before while it was timed; the child still has it.
     """
 
     costs: tuple[float, ...]
     error: int
     message: str
     seconds: float
+    doubtful: bool = False
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,7 @@ class Program:
 
 _programs: dict[int, Program] = {}
 _arrays: dict[tuple[Any, ...], Any] = {}
+_yardsticks = Yardsticks()
 
 
 def start(parent: int, threads: int) -> None:
@@ -118,34 +125,44 @@ def build(number: int, serialized: Any) -> Outcome:
     return Outcome((), error, message, time.time() - began)
 
 
-def run(number: int, inputs: dict[str, Any], timing: Timing) -> Outcome | None:
-    """Time a program and forget it.
+def run(number: int, inputs: dict[str, Any], timing: Timing, task: str, again: bool) -> Outcome | None:
+    """Time a program; forget it, unless it is to be timed again.
 
     Args:
         number: as given to `build`.
         inputs: arrays by placeholder name, for inputs that may not be random.
         timing: how.
+        task: whose program it is.
+        again: whether it will be timed again if it is doubtful.
 
     Returns:
         None if this child does not have the program, as it replaces the one that had.
     """
 
-    def costs_of(program: Program) -> tuple[float, ...]:
+    def costs_of(program: Program, timing: Timing) -> tuple[float, ...]:
         device = _device_of(program)
         return timed(program.module, device, _arrays_of(program, device, inputs), timing)
 
-    return run_kept(_programs, number, costs_of)
+    return run_kept(_programs, number, costs_of, timing, task, again)
 
 
 def run_kept(
-    programs: dict[int, T], number: int, costs_of: Callable[[T], tuple[float, ...]]
+    programs: dict[int, T],
+    number: int,
+    costs_of: Callable[[T, Timing], tuple[float, ...]],
+    timing: Timing,
+    task: str,
+    again: bool,
 ) -> Outcome | None:
-    """Time a program that a child has kept, which forgets it.
+    """Time a program that a child has kept.
 
     Args:
-        programs: that it has.
+        programs: that it has; loses this one, unless it is doubtful.
         number: of the program.
         costs_of: times it: seconds of each repeat.
+        timing: how.
+        task: whose program it is.
+        again: whether it will be timed again if it is doubtful.
 
     Returns:
         None if it does not have the program.
@@ -154,11 +171,28 @@ def run_kept(
     program = programs.pop(number, None)
     if program is None:
         return None
+    once = dataclasses.replace(timing, repeat=1)
+    doubtful = False
     try:
-        costs = costs_of(program)
+        costs = costs_of(program, timing)
+        _yardsticks.note(task, costs, lambda: latency_of_costs(costs_of(program, once)))
+        if again and min(costs) * 1e3 <= timing.once_above_ms:
+            doubtful = _yardsticks.doubtful(task, costs)
     except Exception:  # noqa: BLE001 - whatever a generated program does costs that program only
         return Outcome((), RUNTIME, last_line(), time.time() - began)
-    return Outcome(costs, NO_ERROR, "", time.time() - began)
+    if doubtful:
+        programs[number] = program
+    return Outcome(costs, NO_ERROR, "", time.time() - began, doubtful)
+
+
+def wait(task: str, seconds: float) -> None:
+    """Wait while the machine is far slower than it was.
+
+    Args:
+        task: whose fastest program tells.
+        seconds: to wait at most.
+    """
+    _yardsticks.wait(task, seconds)
 
 
 def compiled(serialized: Any) -> tuple[Program | None, int, str]:

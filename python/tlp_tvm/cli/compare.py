@@ -146,7 +146,7 @@ def _print(comparison: Comparison) -> None:
                 continue
             reached = run.reached(float(goal)) if goal is not None else None
             when = "" if reached is None else f" @{reached[1]:.0f}s"
-            cells.append(f"{run.best[-1] * 1e3:.4g}{when}")
+            cells.append(f"{run.last * 1e3:.4g}{when}")
         table.add_row(key[1].removeprefix("vm_mod_fused_"), str(key[2]), *cells)
     console.print(table)
     for name in comparison.contenders:

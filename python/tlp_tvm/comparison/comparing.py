@@ -18,6 +18,7 @@ from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.collection.framework import Framework, framework_named
 from tlp_tvm.collection.plan import PlannedTask
+from tlp_tvm.comparison.finals import timed_again
 from tlp_tvm.comparison.framework import contenders_of
 from tlp_tvm.comparison.session import Session
 from tlp_tvm.comparison.settings import CompareObserver, CompareSettings
@@ -95,8 +96,8 @@ def _search(
     group = f"{task.desc.removeprefix('vm_mod_fused_')[:40]}, seed {seed}"
     turn: Session
 
-    def note(latency: float) -> None:
-        turn.note(latency)
+    def note(latency: float, program: Any) -> None:
+        turn.note(latency, program)
         observer.measured(group, turn.contender.name, turn.best)
 
     stop = StopOnInterrupt()
@@ -113,6 +114,8 @@ def _search(
             while waiting := [session for session in sessions if not session.done]:
                 turn = min(waiting, key=lambda session: len(session.latencies))
                 turn.advance()
+            for session, last in zip(sessions, timed_again(sessions, pool), strict=True):
+                session.last = last
     except Exception as error:
         if stop.requested:
             raise Stopped(
@@ -141,6 +144,7 @@ def _entry(session: Session) -> dict[str, Any]:
         "latencies": [latency if np.isfinite(latency) else None for latency in session.latencies],
         "clock": [round(seconds, 3) for seconds in session.clock],
         "spent": {part: round(seconds, 3) for part, seconds in session.spent.items()},
+        "last": session.last if np.isfinite(session.last) else None,
     }
 
 

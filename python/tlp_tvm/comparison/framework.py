@@ -21,7 +21,7 @@ class Contenders(Protocol):
         self,
         how: MeasureSettings,
         output: IO[Any],
-        note: Callable[[float], None],
+        note: Callable[[float, Any], None],
         check: Callable[[], None],
     ) -> AbstractContextManager[MeasuringPool]:
         """What measures their programs, one search at a time.
@@ -29,7 +29,7 @@ class Contenders(Protocol):
         Args:
             how: to compile and time.
             output: a real file for what the children print.
-            note: told the latency of each program, seconds; infinity where it failed.
+            note: told the latency of each program, seconds, infinity where it failed; and the program.
             check: called between programs; what it raises ends the search.
         """
         ...

@@ -19,6 +19,7 @@ class Session:
     Attributes:
         contender: whose search it is.
         latencies: seconds of each measured program, in order; infinity where it failed.
+        last: seconds of the fastest, timed anew beside those of the other searches (`finals`); NaN before.
         clock: seconds of this session's own time, at each of them.
         spent: seconds by `PARTS`.
         done: whether it has measured all it may, or finds no more programs.
@@ -46,6 +47,8 @@ class Session:
         self.contender = contender
         self.latencies: list[float] = []
         self.clock: list[float] = []
+        self.last = float("nan")
+        self._programs: list[Any] = []
         self.spent = dict.fromkeys(PARTS, 0.0)
         self.done = False
         self._trials = settings.trials
@@ -61,6 +64,15 @@ class Session:
     def best(self) -> float:
         """Lowest latency so far in seconds; infinity while there is none."""
         return min(self.latencies, default=float("inf"))
+
+    def fastest(self, count: int) -> list[Any]:
+        """The programs with the lowest latencies, as the pool takes them; those that failed left out.
+
+        Args:
+            count: how many at most.
+        """
+        order = sorted(range(len(self.latencies)), key=self.latencies.__getitem__)
+        return [self._programs[i] for i in order[:count] if np.isfinite(self.latencies[i])]
 
     def advance(self) -> None:
         """One round: search, measure, learn. Nothing else may use the pool meanwhile."""
@@ -83,11 +95,13 @@ class Session:
         self.spent["search"] += seconds - (self.spent["score"] + self.spent["learn"] - inside)
         self.done = len(self.latencies) >= self._trials or len(self.latencies) == measured
 
-    def note(self, latency: float) -> None:
+    def note(self, latency: float, program: Any) -> None:
         """A program of this session was measured.
 
         Args:
             latency: seconds; infinity where it failed.
+            program: as the pool takes it.
         """
         self.latencies.append(latency)
+        self._programs.append(program)
         self.clock.append(self._time + time.perf_counter() - self._began)

@@ -30,6 +30,8 @@ class Run:
         seed: of the search.
         best: (n,) lowest latency after each program, seconds; infinity before the first that ran.
         clock: (n,) seconds of the search's own time at each of them.
+        last: latency of the fastest program, timed anew beside those of the other searches, seconds; infinity
+            if none ran.
         spent: seconds by part (`stopwatch.PARTS`).
     """
 
@@ -39,6 +41,7 @@ class Run:
     seed: int
     best: NDArray[np.float64]
     clock: NDArray[np.float64]
+    last: float
     spent: dict[str, float]
 
     def reached(self, latency: float) -> tuple[int, float] | None:
@@ -54,7 +57,7 @@ class Against:
     Attributes:
         contender: the model.
         runs: compared pairs of searches.
-        latency: geometric mean of best latency / the baseline's best; below 1 is faster.
+        latency: geometric mean of last latency / the baseline's; below 1 is faster.
         slowest: the largest of these ratios.
         reached: pairs in which it came to the baseline's best.
         sooner: geometric mean over those of the baseline's whole time / the time it took; above 1 is sooner.
@@ -143,6 +146,7 @@ def geometric_mean(ratios: Sequence[float]) -> float:
 
 def _run(name: str, group: dict[str, Any], entry: dict[str, Any]) -> Run:
     latencies = np.array([np.inf if value is None else value for value in entry["latencies"]], np.float64)
+    last = entry.get("last") or latencies.min(initial=np.inf)  # comparisons of before there were finals
     return Run(
         contender=name,
         task=group["task"],
@@ -150,13 +154,14 @@ def _run(name: str, group: dict[str, Any], entry: dict[str, Any]) -> Run:
         seed=group["seed"],
         best=np.minimum.accumulate(latencies),
         clock=np.array(entry["clock"], np.float64),
+        last=float(last),
         spent=entry["spent"],
     )
 
 
 def _against(contender: str, pairs: Sequence[tuple[Run, Run]]) -> Against:
     pairs = [(run, base) for run, base in pairs if len(run.best) and np.isfinite(base.best[-1:]).all()]
-    latency = [float(run.best[-1] / base.best[-1]) for run, base in pairs]
+    latency = [run.last / base.last for run, base in pairs]
     reached = [(run.reached(float(base.best[-1])), run, base) for run, base in pairs]
     came = [(found, base) for found, _, base in reached if found is not None]
     sooner = [float(base.clock[-1] / found[1]) for found, base in came]

@@ -23,7 +23,7 @@ class NotingPool(TracePool):
         self,
         how: MeasureSettings,
         output: IO[Any],
-        note: Callable[[float], None],
+        note: Callable[[float, Any], None],
         check: Callable[[], None],
     ) -> None:
         super().__init__(how, output, check)
@@ -41,7 +41,7 @@ class NotingPool(TracePool):
         costs: list[tuple[float, ...]] = [()] * len(programs)
         for i, outcome in self.run_all(self.build(programs), programs):
             costs[i] = () if outcome.error else tuple(outcome.costs)
-            self._note(latency_of_costs(costs[i]) if costs[i] else float("inf"))
+            self._note(latency_of_costs(costs[i]) if costs[i] else float("inf"), programs[i])
         return costs
 
 
@@ -52,7 +52,7 @@ class _MetaSchedule:
         self,
         how: MeasureSettings,
         output: IO[Any],
-        note: Callable[[float], None],
+        note: Callable[[float, Any], None],
         check: Callable[[], None],
     ) -> NotingPool:
         return NotingPool(how, output, note, check)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tlp_tvm.ansor.measure import reason_of
-from tlp_tvm.ansor.measure_worker import Outcome
+from tlp_tvm.ansor.measure_worker import NO_ERROR, Outcome
 from tlp_tvm.metaschedule.locate import load_tvm
-from tlp_tvm.metaschedule.measure import Measurable, TracePool
+from tlp_tvm.metaschedule.measure import Measurable, TracePool, arguments_of
 
 load_tvm()
 
@@ -45,7 +45,8 @@ class PoolBuilder(PyBuilder):  # type: ignore[misc]
 
     def build(self, build_inputs: Any) -> list[Any]:
         """`ms.builder.BuilderInput`s -> `BuilderResult`s."""
-        programs = [Measurable("", each.mod, each.target) for each in build_inputs]
+        # TVM does not tell the task; programs with the same arguments are taken for one's.
+        programs = [Measurable(str(arguments_of(each.mod)), each.mod, each.target) for each in build_inputs]
         results = []
         for program, (number, outcome) in zip(programs, self.pool.build(programs), strict=True):
             if outcome.error:
@@ -67,15 +68,15 @@ class PoolRunner(PyRunner):  # type: ignore[misc]
 
     def run(self, runner_inputs: Any) -> list[Any]:
         """`ms.runner.RunnerInput`s -> futures that are done."""
-        futures = []
-        for each in runner_inputs:
-            number = int(str(each.artifact_path))
-            program, _ = self.built.pop(number)
-            outcome = self.pool.run(number, program)
+        numbers = [int(str(each.artifact_path)) for each in runner_inputs]
+        programs = [self.built.pop(number)[0] for number in numbers]
+        built = [(number, Outcome((), NO_ERROR, "", 0.0)) for number in numbers]
+        futures: dict[int, Done] = {}
+        for i, outcome in self.pool.run_all(built, programs):
             self.on_program(reason_of(outcome))
             costs = None if outcome.error else list(outcome.costs)
-            futures.append(Done(RunnerResult(costs, reason_of(outcome) or None)))
-        return futures
+            futures[i] = Done(RunnerResult(costs, reason_of(outcome) or None))
+        return [futures[i] for i in range(len(numbers))]
 
 
 @derived_object

@@ -80,23 +80,25 @@ def build(number: int, program: Serialized) -> Outcome:
     return Outcome((), NO_ERROR, "", time.time() - began)
 
 
-def run(number: int, timing: Timing) -> Outcome | None:
-    """Time a program and forget it.
+def run(number: int, timing: Timing, task: str, again: bool) -> Outcome | None:
+    """Time a program; forget it, unless it is to be timed again.
 
     Args:
         number: as given to `build`.
         timing: how.
+        task: whose program it is.
+        again: whether it will be timed again if it is doubtful.
 
     Returns:
         None if this child does not have the program, as it replaces the one that had.
     """
     from tlp_tvm.metaschedule.targets import device_of
 
-    def costs_of(program: _Program) -> tuple[float, ...]:
+    def costs_of(program: _Program, timing: Timing) -> tuple[float, ...]:
         device = device_of(program.kind)
         return timed(program.module, device, _arrays_of(program, device), timing)
 
-    return run_kept(_programs, number, costs_of)
+    return run_kept(_programs, number, costs_of, timing, task, again)
 
 
 def _arrays_of(program: _Program, device: Any) -> list[Any]:

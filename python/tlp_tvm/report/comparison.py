@@ -143,7 +143,8 @@ def _ratio(value: float, form: str, unit: str = "") -> str:
 def _tasks_sentence(comparison: Comparison) -> str:
     level = f", when it was level with {comparison.baseline}" if comparison.baseline else ""
     return (
-        "Best latency, the fastest of a row bold; below it the first program that ran, GFLOP/s of the best"
+        "Latency of the fastest program, timed anew beside those of the other models, the lowest of a row "
+        "bold; below it the first program that ran, GFLOP/s of the fastest"
         f"{level}, and failed programs. Share: of the time of all these tasks, each with the best that any "
         "model found and as often as its network has it."
     )
@@ -155,15 +156,15 @@ def _tasks(comparison: Comparison, runs: list[Run]) -> tuple[list[str], list[lis
     found = {(run.task, run.seed, run.contender): run for run in runs}
     times: dict[str, float] = {}  # task -> seconds in its network
     for group in groups:
-        best = min(_last(found[group["task"], group["seed"], name]) for name in group["sessions"])
+        best = min(found[group["task"], group["seed"], name].last for name in group["sessions"])
         times[group["task"]] = min(times.get(group["task"], np.inf), best * _weight(group))
     whole = sum(time for time in times.values() if np.isfinite(time)) or np.inf
     rows = []
     for group in sorted(groups, key=lambda group: (-times[group["task"]], group["task"], group["seed"])):
         mine = [found.get((group["task"], group["seed"], name)) for name in comparison.contenders]
-        fastest = min(_last(run) for run in mine if run is not None)
+        fastest = min(run.last for run in mine if run is not None)
         base = found.get((group["task"], group["seed"], comparison.baseline or ""))
-        goal = _last(base) if base is not None else np.inf
+        goal = float(base.best[-1]) if base is not None and len(base.best) else np.inf
         key = group.get("workload_key", group["task"])
         share = times[group["task"]] / whole
         rows.append(
@@ -185,12 +186,8 @@ def _weight(group: dict[str, Any]) -> int:
     return max(group.get("networks", {}).values(), default=1)
 
 
-def _last(run: Run) -> float:
-    return float(run.best[-1]) if len(run.best) else float("inf")
-
-
 def _cell(run: Run, group: dict[str, Any], fastest: float, goal: float, *, is_base: bool) -> str:
-    best = _last(run)
+    best = run.last
     if not np.isfinite(best):
         return "none ran"
     text = f"{best * 1e3:.4g} ms"
