@@ -108,8 +108,9 @@ def _sentence(each: Against, baseline: str) -> str:
         f"- `{each.contender}` against `{baseline}`, {each.runs} searches: level with its last latency in "
         f"{each.reached}, there {each.sooner:.1f} times sooner with {each.fewer:.1f} times fewer programs "
         f"(geometric means; {each.sooner_bound:.1f} times sooner if one that never was level counts with its "
-        f"whole time); in the end {each.latency:.3f} of its latency (geometric mean), {each.slowest:.3f} at "
-        "worst."
+        f"whole time); in the end {each.latency:.3f} of its latency (geometric mean); at worst "
+        f"{each.slowest:.3f}, {each.slowest_task:.3f} over the seeds of a task, and {each.slowest_found:.3f} "
+        "as the searches themselves had timed it."
     )
 
 

@@ -146,6 +146,18 @@ def test_what_the_fastest_programs_took_side_by_side_counts_in_the_end() -> None
 
     assert against.latency == against.slowest == pytest.approx(1.5)
     assert against.reached == 1  # in its own turns
+    assert against.slowest_found == pytest.approx(1.0)
+
+
+def test_the_slowest_task_is_that_of_all_its_seeds() -> None:
+    seeds = [comparison(tlp_1=[last], xgb_1=[1.0]).content["groups"][0] for last in (2.0, 0.5, 1.5)]
+    for seed, (group, task) in enumerate(zip(seeds, ("t", "t", "u"), strict=True)):
+        group.update(seed=seed, task=task)
+
+    (against,) = Comparison({"contenders": ["tlp:1", "xgb:1"], "groups": seeds}).against_baseline()
+
+    assert against.slowest == pytest.approx(2.0)
+    assert against.slowest_task == pytest.approx(1.5)
 
 
 def test_a_model_that_never_gets_there_is_counted_as_such() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -59,6 +60,8 @@ class Against:
         runs: compared pairs of searches.
         latency: geometric mean of last latency / the baseline's; below 1 is faster.
         slowest: the largest of these ratios.
+        slowest_task: the largest, over tasks, of their geometric means over a task's seeds.
+        slowest_found: the largest ratio of the lowest latencies that the searches themselves had timed.
         reached: pairs in which it came to the baseline's best.
         sooner: geometric mean over those of the baseline's whole time / the time it took; above 1 is sooner.
         sooner_bound: the same over all pairs, with its own whole time where it never came there: an upper
@@ -70,6 +73,8 @@ class Against:
     runs: int
     latency: float
     slowest: float
+    slowest_task: float
+    slowest_found: float
     reached: int
     sooner: float
     sooner_bound: float
@@ -162,6 +167,9 @@ def _run(name: str, group: dict[str, Any], entry: dict[str, Any]) -> Run:
 def _against(contender: str, pairs: Sequence[tuple[Run, Run]]) -> Against:
     pairs = [(run, base) for run, base in pairs if len(run.best) and np.isfinite(base.best[-1:]).all()]
     latency = [run.last / base.last for run, base in pairs]
+    by_task: dict[str, list[float]] = {}
+    for (run, _), ratio in zip(pairs, latency, strict=True):
+        by_task.setdefault(run.task, []).append(ratio)
     reached = [(run.reached(float(base.best[-1])), run, base) for run, base in pairs]
     came = [(found, base) for found, _, base in reached if found is not None]
     sooner = [float(base.clock[-1] / found[1]) for found, base in came]
@@ -172,7 +180,9 @@ def _against(contender: str, pairs: Sequence[tuple[Run, Run]]) -> Against:
         contender=contender,
         runs=len(pairs),
         latency=geometric_mean(latency),
-        slowest=max(latency, default=float("nan")),
+        slowest=max(latency, default=math.nan),
+        slowest_task=max(map(geometric_mean, by_task.values()), default=math.nan),
+        slowest_found=max((float(run.best[-1] / base.best[-1]) for run, base in pairs), default=math.nan),
         reached=len(came),
         sooner=geometric_mean(sooner),
         sooner_bound=geometric_mean(bound),
