@@ -174,6 +174,15 @@ def test_what_cannot_be_added_is_refused(
     assert not out.exists()
 
 
+def test_a_test_task_that_the_new_platform_lacks_is_told_before_training(model: Path, tmp_path: Path) -> None:
+    lacking = write_dataset(tmp_path / "lacking", ("train",) * 5 + ("test",) * 2)
+    (lacking / "beta" / "test" / "task6.json.gz").unlink()
+    out = tmp_path / "out"
+    sentence = refused("train", lacking, "--add-to", model, "--platform", "beta", "--out", out)
+    assert "platform beta: expected measured programs of" in sentence
+    assert not out.exists()
+
+
 def test_exported_files_and_finished_folders_are_refused(dataset: Path, model: Path, tmp_path: Path) -> None:
     succeed("export", model, "-o", tmp_path / "model.pt")
     arguments = ["train", dataset, "--platform", "beta", "--add-to"]

@@ -4,7 +4,7 @@ Set-up: random programs of one task, sampled by Ansor. Per layout, the native re
 again and again (warm: they stay in the caches as far as they fit), with one thread and with all; once over
 states that nobody has read before (fresh). Output goes to one array, reused.
 Baselines, same states, same run: TVM's per-store features, which Ansor's own cost model reads; and the Python
-route: TVM serialises each state, `json.loads`, a plain encoder.
+route: TVM serialises each state, `json.loads`, a plain encoder. All take turns, but for the fresh pass.
 Checked before timing: the native embedding equals the Python route's, in every number.
 """
 
@@ -12,17 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tlp_tvm.ansor import states as ansor_states
 from tlp_tvm.ansor.locate import load_tvm
 from tlp_tvm.ansor.sampling import sample_states, written_steps
 from tlp_tvm.ansor.tasks import operator_task
 from tlp_tvm.bench.python_route import PythonEncoder
-from tlp_tvm.bench.timing import rate_of
+from tlp_tvm.bench.timing import Work, best_rates, rate_of
 from tlp_tvm.features import Embedding
 from tlp_tvm.layout import FeatureLayout
 
@@ -35,6 +35,8 @@ LAYOUTS = {"llvm": ("paper-cpu", "ansor"), "cuda": ("paper-gpu", "ansor")}
 STATES_FOR_TVM_FEATURES = {"llvm": 512, "cuda": 128}
 """TVM's features take milliseconds a state; a subset is enough for a rate."""
 
+THREADS = {"one": 1, "all": 0}
+"""How many the native reader is given, 0 for as many as there are cores."""
 
 FRESH_AT_MOST = {"cuda": 2000}
 """TVM samples a state for a GPU in some 18 ms, far longer than one for a CPU: fewer of them serve."""
@@ -118,35 +120,36 @@ def bench_extract(
         raise AssertionError("the two routes differ")
     primitives = float(np.mean([len(steps) for steps in ansor_states.steps(array)]))
 
+    some = [array[i] for i in range(min(count, STATES_FOR_TVM_FEATURES[kind]))]
+    features = tvm.auto_scheduler.feature.get_per_store_features_from_states
+    works = {
+        "python": Work(lambda: _python_route(task, array, layouts[0]), count),
+        "tvm": Work(lambda: features(some, task), len(some)),
+    }
+    for layout in layouts:
+        out = np.zeros((count, layout.length, layout.width), np.float32)
+        for how, threads in THREADS.items():
+            works[f"{layout.name}, {how}"] = Work(
+                partial(reader.encode, array.handle.value, layout.encoder, out, threads), count
+            )
+    progress(f"{task_name} on {kind}: native reader, Python route, TVM's per-store features")
+    rates = best_rates(works, seconds=seconds)
+
     native = []
     for number, layout in enumerate(layouts):
-        progress(f"{task_name} on {kind}: native reader, {layout.name}")
-        out = np.zeros((count, layout.length, layout.width), np.float32)
-
-        def encode(threads: int, layout: FeatureLayout = layout, out: NDArray[np.float32] = out) -> None:
-            reader.encode(array.handle.value, layout.encoder, out, threads)
-
-        one = rate_of(lambda: encode(1), count, seconds=seconds)
-        every = rate_of(lambda: encode(0), count, seconds=seconds)
+        one, every = (rates[f"{layout.name}, {how}"] for how in THREADS)
         first, read = 0.0, 0
         if fresh:
             first, read = _fresh_rate(task, layout, fresh, seed=2 + number, progress=progress)
-        native.append(NativeRate(layout.name, one.best, every.best, first, read))
-
-    progress(f"{task_name} on {kind}: the Python route")
-    python_rate = rate_of(lambda: _python_route(task, array, layouts[0]), count, seconds=seconds, least=2)
-    progress(f"{task_name} on {kind}: TVM's per-store features")
-    some = [array[i] for i in range(min(count, STATES_FOR_TVM_FEATURES[kind]))]
-    features = tvm.auto_scheduler.feature.get_per_store_features_from_states
-    tvm_rate = rate_of(lambda: features(some, task), len(some), seconds=seconds, least=2)
+        native.append(NativeRate(layout.name, one, every, first, read))
     return ExtractResult(
         task=task_name,
         target=target,
         states=count,
         primitives=primitives,
         native=native,
-        python_route=python_rate.best,
-        tvm_features=tvm_rate.best,
+        python_route=rates["python"],
+        tvm_features=rates["tvm"],
     )
 
 

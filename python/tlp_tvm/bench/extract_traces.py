@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm.bench.python_route import PythonAlignedEncoder
-from tlp_tvm.bench.timing import best_rates
+from tlp_tvm.bench.timing import Work, best_rates
 from tlp_tvm.bench.trace_route import steps_of
 from tlp_tvm.bench.traces import candidates
 from tlp_tvm.layout import FeatureLayout
@@ -95,16 +95,13 @@ def bench_extract_traces(
         raise AssertionError("the routes differ")
     primitives = float(np.mean([len(steps) for steps in traces.steps(array)]))
     progress(f"{task_name} on {kind}: timing")
-    rates = best_rates(
-        {
-            "one_thread": lambda: traces.encode(array, layout, threads=1, out=out),
-            "every_thread": lambda: traces.encode(array, layout, threads=0, out=out),
-            "python_route": in_python,
-            "json_route": lambda: traces.encode_through_json(array, layout, out=out),
-        },
-        count,
-        seconds=seconds,
-    )
+    works: dict[str, Callable[[], object]] = {
+        "one_thread": lambda: traces.encode(array, layout, threads=1, out=out),
+        "every_thread": lambda: traces.encode(array, layout, threads=0, out=out),
+        "python_route": in_python,
+        "json_route": lambda: traces.encode_through_json(array, layout, out=out),
+    }
+    rates = best_rates({name: Work(do, count) for name, do in works.items()}, seconds=seconds)
     return TraceExtractResult(task_name, kind, layout.name, count, primitives, **rates)
 
 

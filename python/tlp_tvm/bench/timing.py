@@ -36,17 +36,24 @@ def rate_of(work: Callable[[], object], items: int, *, seconds: float = 1.0, lea
     return Rate(best=items / times[0], median=items / times[len(times) // 2], repeats=len(times))
 
 
-def best_rates(
-    works: dict[str, Callable[[], object]], items: int, *, seconds: float = 1.0, turns: int = 4
-) -> dict[str, float]:
-    """Items per second of several ways to handle the same items, each in turn for a part of its `seconds`.
+@dataclass(frozen=True)
+class Work:
+    """Something to be timed."""
+
+    do: Callable[[], object]
+    items: int
+    """How many one call handles."""
+
+
+def best_rates(works: dict[str, Work], *, seconds: float = 1.0, turns: int = 4) -> dict[str, float]:
+    """Items per second of several works, each in turn for a part of its `seconds`.
 
     What else the machine does lasts longer than a turn, and so strikes all of them alike.
     """
     best = dict.fromkeys(works, 0.0)
     for _ in range(turns):
         for name, work in works.items():
-            rate = rate_of(work, items, seconds=seconds / turns, least=1)
+            rate = rate_of(work.do, work.items, seconds=seconds / turns, least=1)
             best[name] = max(best[name], rate.best)
     return best
 
