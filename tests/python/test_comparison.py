@@ -66,6 +66,7 @@ def test_every_search_has_its_programs_and_its_own_clock(compared: tuple[Path, l
     assert [run.contender for run in runs] == [f"{name}:4:32" for name in MODELS]
     for run in runs:
         assert len(run.best) == len(run.clock) == TRIALS
+        assert np.isfinite(run.best[-1])
         assert 0 < run.last < np.inf
         assert (np.diff(run.clock) >= 0).all()
         assert set(run.spent) == set(PARTS)

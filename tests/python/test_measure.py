@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -96,43 +97,34 @@ def one_program(monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
     return {7: "program"}
 
 
-def run_here(programs: dict[int, str], again: bool, *seconds: float) -> Outcome | None:
+def run_here(programs: dict[int, str], again: bool, *seconds: float) -> Outcome:
     """`run_kept` in this process, of a program that takes so many seconds, one after the other."""
     times = iter(seconds)
-    return measure_worker.run_kept(programs, 7, lambda *_: (next(times),), Timing(), "task", again)
+    outcome = measure_worker.run_kept(programs, 7, lambda *_: (next(times),), Timing(), "task", again)
+    assert outcome is not None
+    return outcome
 
 
 def test_a_program_that_a_slow_machine_timed_is_kept_to_be_timed_again(one_program: dict[int, str]) -> None:
     measure_worker._yardsticks.note("task", (0.010,), lambda: 0.015)
 
-    outcome = run_here(one_program, True, 0.014)
-
-    assert outcome is not None
-    assert outcome.doubtful
+    assert run_here(one_program, True, 0.014).doubtful
     assert one_program == {7: "program"}
-    last = run_here(one_program, False, 0.013)
-    assert last is not None
-    assert not last.doubtful
+    assert not run_here(one_program, False, 0.013).doubtful
     assert one_program == {}
 
 
 def test_a_program_that_a_steady_machine_timed_is_forgotten(one_program: dict[int, str]) -> None:
     measure_worker._yardsticks.note("task", (0.010,), lambda: 0.0101)
 
-    outcome = run_here(one_program, True, 0.014)
-
-    assert outcome is not None
-    assert not outcome.doubtful
+    assert not run_here(one_program, True, 0.014).doubtful
     assert one_program == {}
 
 
 def test_a_program_that_is_slow_to_run_is_timed_once(one_program: dict[int, str]) -> None:
     measure_worker._yardsticks.note("task", (0.2,), lambda: 0.4)
 
-    outcome = run_here(one_program, True, 0.21)
-
-    assert outcome is not None
-    assert not outcome.doubtful
+    assert not run_here(one_program, True, 0.21).doubtful
 
 
 class Scripted(MeasuringPool):
@@ -170,6 +162,25 @@ def test_doubtful_programs_are_timed_again_after_the_others_and_their_fastest_co
     assert dict(found)[0].seconds == 3.0
     assert not any(outcome.doubtful for _, outcome in found)
     assert pool.waited == [0, 0]  # once before each time that some are timed again
+
+
+def test_tvm_has_its_results_in_order_however_they_were_settled() -> None:
+    pool = Scripted([2.0, 1.0], [5.0], [])
+    told: list[tuple[Any, Any, str]] = []
+    pool._on_result = lambda *told_of: told.append(told_of)
+    builds = [SimpleNamespace(error_no=0, error_msg="", filename=str(i), time_cost=0.5) for i in range(2)]
+    builds.append(
+        SimpleNamespace(error_no=measure_worker.COMPILE, error_msg="wrong", filename="", time_cost=0.5)
+    )
+
+    results = pool._run_for_tvm(["first", "second", "third"], builds)
+
+    assert [float(result.costs[0]) for result in results] == [1.0, 5.0, measure.FAILED_COST]
+    assert [(program, reason) for program, _, reason in told] == [
+        ("second", ""),
+        ("third", "does not compile: wrong"),
+        ("first", ""),
+    ]
 
 
 def test_a_child_that_is_killed_is_replaced_and_compiles_again(pool: MeasuringPool) -> None:
@@ -231,13 +242,13 @@ def test_tvm_measures_through_the_children_while_the_pool_is_open(tmp_path: Path
     policy = auto_scheduler.SketchPolicy(
         task, params={"evolutionary_search_population": 32, "sample_init_min_population": 8}, verbose=0
     )
-    with MeasuringPool(QUICK, on_result=lambda *told_of: told.append(told_of)) as pool:
+    once = dataclasses.replace(QUICK, again=0)  # so that all are told in order
+    with MeasuringPool(once, on_result=lambda *told_of: told.append(told_of)) as pool:
         inputs, results = policy.continue_search_one_round(3, measurer)
 
     assert len(inputs) == len(results) == len(told) == 3
     assert {str(told_of[0].task.workload_key) for told_of in told} == {str(task.workload_key)}
-    # Told as they are settled: a program that is timed again comes after the others.
-    assert {float(told_of[1].costs[0]) for told_of in told} == {float(each.costs[0]) for each in results}
+    assert [float(told_of[1].costs[0]) for told_of in told] == [float(result.costs[0]) for result in results]
     assert len(log.read_text().splitlines()) == 3
     assert pool.seconds > 0
     # TVM's own function is back: ours would need an open pool.

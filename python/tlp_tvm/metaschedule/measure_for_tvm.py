@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tlp_tvm.ansor.measure import reason_of
-from tlp_tvm.ansor.measure_worker import NO_ERROR, Outcome
+from tlp_tvm.ansor.measure_worker import Outcome
 from tlp_tvm.metaschedule.locate import load_tvm
 from tlp_tvm.metaschedule.measure import Measurable, TracePool, arguments_of
 
@@ -69,8 +69,9 @@ class PoolRunner(PyRunner):  # type: ignore[misc]
     def run(self, runner_inputs: Any) -> list[Any]:
         """`ms.runner.RunnerInput`s -> futures that are done."""
         numbers = [int(str(each.artifact_path)) for each in runner_inputs]
-        programs = [self.built.pop(number)[0] for number in numbers]
-        built = [(number, Outcome((), NO_ERROR, "", 0.0)) for number in numbers]
+        kept = [self.built.pop(number) for number in numbers]
+        programs = [program for program, _ in kept]
+        built = [(number, outcome) for number, (_, outcome) in zip(numbers, kept, strict=True)]
         futures: dict[int, Done] = {}
         for i, outcome in self.pool.run_all(built, programs):
             self.on_program(reason_of(outcome))
