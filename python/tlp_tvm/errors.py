@@ -38,7 +38,7 @@ class NetworkError(TlpTvmError, ValueError):
 
 
 class TrainingError(TlpTvmError, RuntimeError):
-    """A training run that cannot start."""
+    """A training run that cannot start, or cannot go on."""
 
 
 class TuningError(TlpTvmError, RuntimeError):

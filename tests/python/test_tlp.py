@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -133,3 +134,21 @@ def test_every_parameter_learns(backbone: Backbone, x: Tensor) -> None:
 def test_settings_survive_json() -> None:
     settings = tiny_settings(backbone=Backbone.LSTM, dropout=0.1)
     assert TLPSettings.from_dict(settings.to_dict()) == settings
+
+
+@pytest.mark.parametrize("backbone", [Backbone.SELF_ATTENTION, Backbone.TRANSFORMER])
+def test_the_published_network_learns_from_raw_numbers_of_gpu_logs(backbone: Backbone) -> None:
+    """Of 2e8, as public logs hold: rounding must not make infinite what the gradient is made of."""
+    rows = FeatureLayout.preset("paper-gpu")
+    model = network(TLPSettings.of_layout(rows, 1, backbone=backbone, faithful=True)).train()
+    rng = np.random.default_rng(0)
+    extents = 10.0 ** rng.uniform(0, 8.3, (32, rows.length, rows.width))
+    model(torch.from_numpy(extents.astype(np.float32))).sum().backward()
+    gradients = [each.grad for each in model.parameters() if each.grad is not None]
+    assert gradients
+    assert all(bool(torch.isfinite(each).all()) for each in gradients)
+
+
+def test_the_published_network_learns_from_what_it_scores_with(x: Tensor) -> None:
+    model = network(tiny_settings(faithful=True))
+    torch.testing.assert_close(model.train()(x), scores(model.eval(), x), rtol=0, atol=1e-6)

@@ -14,7 +14,7 @@ import torch
 from logs import DATASETS
 from programs import LAYOUT, tiny_settings, write_dataset
 from tlp_tvm.dataset.records import MeasuredDataset, load_measured
-from tlp_tvm.errors import ModelFileError
+from tlp_tvm.errors import ModelFileError, TrainingError
 from tlp_tvm.evaluation.few_shot.labels import of_programs
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.losses import Loss
@@ -220,3 +220,11 @@ def test_parts_do_not_change_the_scores(
 
 def flat(batches: list[Lists]) -> Any:
     return np.concatenate([each for lists in batches for each in lists])
+
+
+def test_a_loss_that_is_no_number_ends_the_training_with_a_sentence(
+    data: MeasuredDataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Learner, "step", lambda *_: torch.tensor(float("nan")))
+    with pytest.raises(TrainingError, match="epoch 1: expected a finite loss, found nan"):
+        run(data, tmp_path / "run")

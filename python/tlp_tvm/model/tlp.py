@@ -91,6 +91,16 @@ def _norm(settings: TLPSettings) -> nn.Module:
     return nn.Identity() if settings.faithful else nn.LayerNorm(settings.hidden)
 
 
+def _kept_attention(qkv: Tensor, bias: Tensor, dropout: float) -> Tensor:
+    """Attention whose weights are kept for the gradient: (3, N, A, L, D), (N, 1, 1, L) -> (N, A, L, D).
+
+    torch's fused one computes them again from their logarithms. Of raw numbers beyond 10^7, as GPU logs have,
+    those are so large that rounding alone overflows the exponential.
+    """
+    logits = qkv[0] @ qkv[1].transpose(-1, -2) * float(qkv.shape[-1]) ** -0.5 + bias
+    return F.dropout(torch.softmax(logits, dim=-1), dropout) @ qkv[2]
+
+
 class SelfAttention(nn.Module):
     """Multi-head self-attention with a residual."""
 
@@ -98,6 +108,7 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.attention_heads = settings.attention_heads
         self.dropout = settings.dropout
+        self.raw = settings.faithful
         self.norm = _norm(settings)
         self.query_key_value = nn.Linear(settings.hidden, 3 * settings.hidden)
         self.out = nn.Linear(settings.hidden, settings.hidden)
@@ -109,7 +120,10 @@ class SelfAttention(nn.Module):
         qkv = qkv.view(n, rows, 3, self.attention_heads, hidden // self.attention_heads)
         qkv = qkv.permute(2, 0, 3, 1, 4)  # (3, N, A, L, H / A)
         dropout = self.dropout if self.training else 0.0
-        mixed = F.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], attn_mask=bias, dropout_p=dropout)
+        if self.raw and self.training:
+            mixed = _kept_attention(qkv, bias, dropout)
+        else:
+            mixed = F.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], attn_mask=bias, dropout_p=dropout)
         mixed = mixed.transpose(1, 2).reshape(n, rows, hidden)  # (N, L, H)
         return h + F.dropout(self.out(mixed), self.dropout, self.training)
 

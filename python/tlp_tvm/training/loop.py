@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.errors import TrainingError
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLPSettings
 from tlp_tvm.training.batches import batch_of, epoch_of, labelled_in, made_ahead
@@ -82,6 +83,7 @@ def train(
 
     Raises:
         ModelFileError: the folder holds the state of another run.
+        TrainingError: the loss of an epoch is not finite.
     """
     place = pick_device(device)
     fingerprint = _fingerprint(dataset, validation, model_settings, settings, start, teacher)
@@ -109,6 +111,12 @@ def train(
     while len(state.history) < settings.epochs and not _out_of_patience(state, settings):
         entry: dict[str, Any] = {"epoch": len(state.history) + 1}
         entry["loss"] = _train_epoch(learner, dataset, chosen, state, save, on_batch)
+        if not math.isfinite(entry["loss"]):
+            raise TrainingError(
+                f"{folder}: epoch {entry['epoch']}: expected a finite loss, found {entry['loss']}: the "
+                "programs' numbers are too large for the network; delete the folder and train in float32, or "
+                "without --faithful, which scales them"
+            )
         if validation is not None:
             entry["validation"] = validate(state.average, model_settings, validation, place, peers)
         state.history.append(entry)

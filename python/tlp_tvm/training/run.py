@@ -99,7 +99,7 @@ def train_model(
     Raises:
         DatasetError: the dataset is missing, damaged or too small.
         ModelFileError: the folder holds a finished model, or another run; or the teacher does not fit.
-        TrainingError: TensorBoard is wanted and not installed.
+        TrainingError: TensorBoard is wanted and not installed, or the loss is not finite.
     """
     folder = Path(out)
     if (folder / CONFIG).exists():
