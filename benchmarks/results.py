@@ -75,8 +75,14 @@ def _few(platform: str, labels: str, recipes: str, seeds: int, dataset: str = DA
     )
 
 
-CURVE = "0,50,200,1000,5000,all"
+def _chosen(platform: str, labels: str, dataset: str) -> tuple[str, ...]:
+    recipes = "local,mtl,blend" if dataset == GPUS else "local,mtl,blend,impute"
+    return (*_few(platform, labels, recipes, 2, dataset), "--choose", "diverse")
+
+
+CURVE = "0,50,200,7%,1000,5000,all"
 SHARE = "0,7%,all"
+CHOSEN = "Labelled are blocks of programs that a model of the other platforms finds unlike and is unsure of."
 
 PARTS: dict[str, Part] = {
     "shipped": Part(
@@ -119,15 +125,12 @@ PARTS: dict[str, Part] = {
         "All recipes, the labelled programs drawn at random.",
         _few("epyc-sse42-1c", CURVE, "local,mtl,blend,finetune,pretrain,impute", 2),
     ),
-    "share-sse42": Part(
-        "7% of the labels: epyc-sse42-1c", "", _few("epyc-sse42-1c", SHARE, "local,mtl,blend,impute", 3)
-    ),
-    "share-avx2": Part(
-        "7% of the labels: epyc-avx2-1c", "", _few("epyc-avx2-1c", SHARE, "local,mtl,blend,impute", 3)
-    ),
-    "share-avx512": Part(
-        "7% of the labels: epyc-avx512-2c", "", _few("epyc-avx512-2c", SHARE, "local,mtl,blend,impute", 3)
-    ),
+    **{
+        f"chosen-{name}": Part(
+            f"7% of the labels, chosen: {platform}", CHOSEN, _chosen(platform, SHARE, DATASET)
+        )
+        for name, platform in (("avx2", "epyc-avx2-1c"), ("avx512", "epyc-avx512-2c"))
+    },
     "public": Part(
         "Public platforms",
         "The five largest of the public logs, one task in five held out.",
@@ -143,6 +146,7 @@ PARTS: dict[str, Part] = {
         )
         for name in ("v100", "k80", "mi50")
     },
+    "chosen-k80": Part("7% of the labels, chosen: k80", CHOSEN, _chosen("k80", "7%", GPUS), public=True),
 }
 
 
