@@ -136,7 +136,7 @@ def test_a_model_leads_nothing_where_programs_are_given(collected: Path, tmp_pat
         collect(settings(tmp_path, model="epyc", programs_from=collected))
     assert str(error.value) == (
         f"--model epyc: expected programs to be found, found those of --programs-from {collected}, which no "
-        "model leads to; leave one of the two out"
+        "model leads to; leave one of the two out, or choose among those programs with --labels"
     )
     assert not list(tmp_path.iterdir())
 
@@ -169,6 +169,41 @@ def test_the_same_programs_on_another_platform_line_up(collected: Path, tmp_path
     assert dataset.latencies.shape == (6 * TASKS, 2)
     assert (dataset.latencies[:, 0] > 0).all()
     assert (dataset.latencies[:, 1] > 0).sum() == 5 * TASKS
+
+
+def test_few_of_the_programs_are_chosen_to_be_measured(collected: Path, tmp_path: Path) -> None:
+    """Blocks of a task, so two of four tasks here; fewer are part of more, so that the command can go on."""
+
+    source = tmp_path / "source"
+    shutil.copytree(collected, source)
+    shutil.copytree(source / "here", source / "twin")  # the same programs, which count once
+
+    def chosen(out: str, labels: str, model: str = "") -> list[tuple[str, int]]:
+        asked = settings(tmp_path / out, platform="there", programs_from=source, labels=labels, model=model)
+        assert collect(asked).finished
+        return sorted(identities(tmp_path / out, "there"))
+
+    half = chosen("whole", "50%")
+    assert len(half) == 3 * TASKS
+    assert set(half) < set(identities(collected, "here"))
+    assert len({workload for workload, _ in half}) == 2
+    assert len(chosen("grown", "4", "epyc")) == 4
+    assert chosen("grown", "12", "epyc") == half
+    described = json.loads((tmp_path / "grown" / "collection.json").read_text())["platforms"]["there"]
+    assert (described["labels"], described["model"]) == ("12", "epyc")
+
+
+def test_a_choice_needs_programs_and_a_number(collected: Path, tmp_path: Path) -> None:
+    with pytest.raises(CollectionError) as error:
+        collect(settings(tmp_path / "none", labels="7%"))
+    assert str(error.value) == (
+        "--labels 7%: expected --programs-from, a folder with programs to choose from, found none; name it, "
+        "or say with --programs how many new ones of each task to measure"
+    )
+    with pytest.raises(DatasetError) as wrong:
+        collect(settings(tmp_path / "some", labels="some", programs_from=collected))
+    assert str(wrong.value).startswith("--labels: expected numbers, shares")
+    assert not (tmp_path / "none").exists()
 
 
 def test_killed_at_random_moments_it_loses_nothing_and_measures_nothing_twice(tmp_path: Path) -> None:

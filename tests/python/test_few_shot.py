@@ -20,14 +20,14 @@ from tlp_tvm.errors import DatasetError, ModelFileError
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.few_shot import imputing
 from tlp_tvm.evaluation.few_shot import lab as lab_module
-from tlp_tvm.evaluation.few_shot.choosing import BLOCK, Choose, label_order
 from tlp_tvm.evaluation.few_shot.imputing import with_imputed
-from tlp_tvm.evaluation.few_shot.labels import label_counts, measured_on, with_labels
+from tlp_tvm.evaluation.few_shot.labels import measured_on, with_labels
 from tlp_tvm.evaluation.few_shot.pretraining import pretrain
 from tlp_tvm.evaluation.few_shot.recipes import RECIPES
 from tlp_tvm.evaluation.few_shot.run import FewShot, few_shot
 from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
 from tlp_tvm.evaluation.report import MEAN_OVER_TASKS
+from tlp_tvm.labelling import BLOCK, Choose, label_counts, label_order
 from tlp_tvm.model.tlp import TLP
 from tlp_tvm.training import new_head, start
 from tlp_tvm.training.loop import TrainSettings
@@ -87,28 +87,31 @@ def test_labels_are_relative_to_what_is_known(data: MeasuredDataset) -> None:
     np.testing.assert_array_equal(known.latencies[:, 0], data.latencies[:, 0])
 
 
+def ordered(choose: Choose, data: MeasuredDataset, candidates: Any, seed: int, network: TLP) -> Any:
+    tasks = data.task_index[candidates]
+    order = label_order(choose, tasks, lambda rows: data.features(candidates[rows]), seed, lambda: network)
+    return candidates[order]
+
+
 @pytest.mark.parametrize("choose", list(Choose))
 def test_fewer_labels_are_part_of_more(data: MeasuredDataset, choose: Choose) -> None:
     torch.manual_seed(0)
     network = TLP(tiny_settings(heads=2, members=2)).eval()
     candidates = measured_on(data, 1)
-    order = label_order(choose, data, candidates, 3, lambda: network)
+    order = ordered(choose, data, candidates, 3, network)
     assert sorted(order) == list(candidates)
-    np.testing.assert_array_equal(order, label_order(choose, data, candidates, 3, lambda: network))
-    assert not np.array_equal(order, label_order(choose, data, candidates, 4, lambda: network))
+    np.testing.assert_array_equal(order, ordered(choose, data, candidates, 3, network))
+    assert not np.array_equal(order, ordered(choose, data, candidates, 4, network))
     if choose is not Choose.RANDOM:
         blocks = data.task_index[order[: 4 * BLOCK]].reshape(4, BLOCK)
         assert (blocks == blocks[:, :1]).all()
         assert len(set(blocks[:, 0])) == 4
-    blind = with_labels(data, 1, candidates[:0])
-    np.testing.assert_array_equal(order, label_order(choose, blind, candidates, 3, lambda: network))
 
 
 def test_diverse_programs_are_unlike_each_other(data: MeasuredDataset) -> None:
     torch.manual_seed(0)
     network = TLP(tiny_settings(heads=2, members=2)).eval()
-    programs = data.programs_of(0)
-    order = label_order(Choose.DIVERSE, data, programs, 0, lambda: network)
+    order = ordered(Choose.DIVERSE, data, data.programs_of(0), 0, network)
     x = torch.from_numpy(data.features(order))
     with torch.inference_mode():
         inputs, real = network.inputs(x)

@@ -48,12 +48,23 @@ def collect(
     ] = 0.5,
     model: Annotated[
         str,
-        typer.Option(help="Leads the evolution, beside what was measured: a shipped name or a folder."),
+        typer.Option(
+            help="Leads the evolution, beside what was measured: a shipped name or a folder. With --labels, "
+            "chooses; the shipped model if left out."
+        ),
     ] = "",
     programs_from: Annotated[
         Path | None,
         typer.Option(help="Measure the programs of this dataset folder, or of one platform in it, instead."),
     ] = None,
+    labels: Annotated[
+        str,
+        typer.Option(
+            metavar="N|N%",
+            help="Only so many of those, or such a share, chosen to teach much: blocks of programs that a "
+            "model finds unlike each other and is unsure of.",
+        ),
+    ] = "",
     budget: Annotated[str, typer.Option(help="Stop after this time, e.g. 2h or 1h30m; go on later.")] = "",
     seed: Annotated[int, typer.Option(help="Of the sampling and the evolution.")] = 0,
     tracker: Annotated[
@@ -70,7 +81,8 @@ def collect(
 
     The folder is a dataset for `tlp-tvm train` and `tlp-tvm dataset build`. Each record is on the disk before
     the next program runs: stop with Ctrl-C, or kill, and the same command goes on. To measure the same
-    programs on another platform, name the first one's folder with --programs-from.
+    programs on another platform, name the first one's folder with --programs-from; --labels 7% takes those
+    of them that teach most.
 
     Example: tlp-tvm collect resnet_18-224 mobilenet-224 --budget 2h --out data/mine
     """
@@ -87,6 +99,7 @@ def collect(
         evolved=evolved,
         model=model,
         programs_from=programs_from,
+        labels=labels,
         budget_s=seconds_of(budget),
         seed=seed,
         fleet=_fleet(tracker, key),

@@ -44,11 +44,10 @@ def evaluate_few_shot(dataset: Sequence[Path], options: FewShotOptions) -> None:
 
     from tlp_tvm.dataset.frameworks import framework_of_dataset
     from tlp_tvm.evaluation.corpus import Corpus
-    from tlp_tvm.evaluation.few_shot.choosing import Choose
-    from tlp_tvm.evaluation.few_shot.labels import label_counts
     from tlp_tvm.evaluation.few_shot.recipes import recipes_named
     from tlp_tvm.evaluation.few_shot.run import few_shot
     from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
+    from tlp_tvm.labelling import Choose, label_counts
     from tlp_tvm.layout import FeatureLayout
     from tlp_tvm.training.settings import TrainSettings
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.collection.folder import CollectionFolder, split_target
 from tlp_tvm.collection.framework import Pool, framework_named
+from tlp_tvm.collection.model import asked_model, prior_of
 from tlp_tvm.collection.observer import CollectObserver
 from tlp_tvm.collection.plan import PlannedTask
 from tlp_tvm.collection.programs import Prior, Program, ProgramSource
@@ -28,7 +28,6 @@ from tlp_tvm.collection.settings import CollectResult, CollectSettings
 from tlp_tvm.dataset.source import find_source
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.latency import latency_of_costs
-from tlp_tvm.layout import FeatureLayout
 
 HOPELESS = 16
 """Failures in a row, after which no more programs of a task are tried."""
@@ -78,7 +77,8 @@ class _Collection:
         settings = self.settings
         target = self.framework.target(settings.target, here=settings.fleet is None)
         platform = settings.platform or self.framework.platform_name(target)
-        how, prior = self._how(target), self._prior(target)
+        how, model = self._how(target), asked_model(settings, self.framework.name)
+        prior = None if model is None or settings.labels else prior_of(model, target)
         with CollectionFolder(settings.out, platform) as folder:
             with self._spent("plan"):
                 others = self._programs_from()
@@ -86,6 +86,10 @@ class _Collection:
                 tasks = self.framework.plan(settings.networks, target, self.observer.step, split_for)
                 folder.begin(self._description(target, how, split_for or target), tasks)
                 sources = self._sources(tasks, folder, others, prior)
+                if settings.labels and model is not None:
+                    from tlp_tvm.collection.choosing import keep_chosen  # torch takes a while to import
+
+                    keep_chosen(sources, settings.labels, model, settings.seed)
             self.known = sum(len(source.known) for source in sources)
             self.observer.planned(len(tasks), self._wanted(sources), self.known)
             finished = self._measure(sources, folder, how)
@@ -107,28 +111,6 @@ class _Collection:
                 "CAP_SYS_NICE, or leave it out"
             )
         return dataclasses.replace(how, threads=how.threads or self.framework.cores(target))
-
-    def _prior(self, target: Any) -> Prior | None:
-        """The model that leads the evolution, if one is asked for."""
-        if not self.settings.model:
-            return None
-        if self.settings.programs_from is not None:
-            raise CollectionError(
-                f"--model {self.settings.model}: expected programs to be found, found those of "
-                f"--programs-from {self.settings.programs_from}, which no model leads to; leave one of the "
-                "two out"
-            )
-        from tlp_tvm.model.checkpoint import load_model  # torch takes a while to import
-        from tlp_tvm.model.scoring import platform_or_mean
-
-        model, layout = load_model(self.settings.model), FeatureLayout.preset(self.framework.name)
-        if model.layout.digest != layout.digest:
-            raise CollectionError(
-                f'--model {self.settings.model}: expected a model of the layout "{layout.name}" of '
-                f'{layout.framework}, found "{model.layout.name}" of {model.layout.framework}; '
-                "choose another model, or none"
-            )
-        return partial(model.score, platform=platform_or_mean(model, str(target)))
 
     def _sources(
         self,
@@ -270,6 +252,7 @@ class _Collection:
             "programs": settings.programs,
             "evolved": settings.evolved,
             "model": settings.model or None,
+            "labels": settings.labels or None,
             "seed": settings.seed,
             "measure": dataclasses.asdict(how),
             "cpu": this_cpu().model if settings.fleet is None else None,

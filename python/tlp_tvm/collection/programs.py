@@ -90,6 +90,10 @@ class ProgramSource(abc.ABC):
         """
         self.waiting = self._recorded(files) if files else []
 
+    def waiting_embeddings(self) -> Any:
+        """(n, L, E) embeddings of the programs of another platform."""
+        return self._embedded([program.input for program in self.waiting or ()])
+
     def take(self, count: int, *, evolved: bool) -> list[Program]:
         """New programs, which count as known from now on.
 

@@ -23,9 +23,12 @@ class CollectSettings:
         evolved: share of them that an evolutionary search, led by the task's own measurements, finds; the
             others are random.
         model: what `tlp_tvm.load_model` takes; leads the evolution together with the measurements. Empty for
-            none: the programs then owe nothing to what a model prefers.
+            none: the programs then owe nothing to what a model prefers. With `labels` the model that chooses;
+            empty for the shipped one.
         programs_from: a dataset folder, or one platform's folder in it; its programs are measured instead of
             new ones.
+        labels: how many of those, or what share ("400", "7%"): blocks of them that a model finds unlike each
+            other and is unsure of. Empty for all.
         budget_s: after how many seconds to stop; None for never.
         seed: of the sampling and the search.
         batch: programs that are compiled before they are timed one by one.
@@ -42,6 +45,7 @@ class CollectSettings:
     evolved: float = 0.5
     model: str = ""
     programs_from: Path | None = None
+    labels: str = ""
     budget_s: float | None = None
     seed: int = 0
     batch: int = 32

@@ -1,53 +1,16 @@
-"""How many labels of the target, and what is left of a dataset when only those are known."""
+"""What is left of a dataset when only some labels of the target are known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.dataset.records import MeasuredDataset
-from tlp_tvm.errors import DatasetError
 
 Programs = NDArray[np.int64]
-
-ALL = "all"
-
-
-@dataclass(frozen=True)
-class LabelCount:
-    """A number of labels as it was asked for."""
-
-    asked: str
-    """ "430", "7%" or "all"."""
-
-    def of(self, there: int) -> int:
-        """How many of those that are there; never more."""
-        if self.asked == ALL:
-            return there
-        if self.asked.endswith("%"):
-            return round(there * float(self.asked[:-1]) / 100)
-        return min(int(self.asked), there)
-
-
-def label_counts(text: str) -> list[LabelCount]:
-    """Read "0,50,7%,all".
-
-    Raises:
-        DatasetError: a part is no number, share or "all".
-    """
-    counts = []
-    for part in (part.strip().lower() for part in text.split(",")):
-        number = part.removesuffix("%")
-        share = part.endswith("%") and number.replace(".", "", 1).isdigit() and float(number) <= 100
-        if not (share or (number.isdigit() and not part.endswith("%")) or part == ALL):
-            raise DatasetError(
-                f'--labels: expected numbers, shares or "{ALL}" such as 0,50,7%,all, found "{part}"'
-            )
-        counts.append(LabelCount(part))
-    return counts
 
 
 def of_platforms(data: MeasuredDataset, columns: Sequence[int]) -> MeasuredDataset:

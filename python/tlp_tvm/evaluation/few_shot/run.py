@@ -15,12 +15,12 @@ from tlp_tvm.dataset.records import MeasuredDataset
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.comparing import RANDOM, OverSeeds
 from tlp_tvm.evaluation.corpus import Corpus
-from tlp_tvm.evaluation.few_shot.choosing import label_order
 from tlp_tvm.evaluation.few_shot.lab import Fitted, Lab
 from tlp_tvm.evaluation.few_shot.labels import measured_on, of_platforms
 from tlp_tvm.evaluation.few_shot.recipes import recipes_named
 from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
 from tlp_tvm.evaluation.report import ranked_groups
+from tlp_tvm.labelling import label_order
 from tlp_tvm.model.scoring import BATCH
 from tlp_tvm.model.tlp import TLP
 
@@ -121,8 +121,11 @@ def few_shot(
             fitted = without(lab, seed)
         else:
             source = partial(_source, lab, seed)
-            order = label_order(choose, lab.data, candidates, seed, source)
-            fitted = recipes[name].fit(lab, np.sort(order[:count]), seed)
+            task_of = lab.data.task_index[candidates]
+            order = label_order(
+                choose, task_of, lambda rows: lab.data.features(candidates[rows]), seed, source
+            )
+            fitted = recipes[name].fit(lab, np.sort(candidates[order[:count]]), seed)
         for group in ranked_groups(judged, _scores(lab, fitted, judged)):
             top = {k: group.top(k, seed) for k in settings.ks}
             found = {"top": top, **asdict(group.agreement)}

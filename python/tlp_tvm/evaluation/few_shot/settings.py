@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.evaluation.few_shot.choosing import Choose
-from tlp_tvm.evaluation.few_shot.labels import LabelCount
+from tlp_tvm.labelling import Choose, LabelCount
 from tlp_tvm.training.recipe import MODELS
 from tlp_tvm.training.settings import TrainSettings
 

@@ -1,19 +1,60 @@
-"""Which programs to label. A choice is an order of all programs, so that fewer labels are part of more."""
+"""Which programs to label, and how many. Fewer labels are part of more: a choice is an order of all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tlp_tvm.dataset.records import MeasuredDataset
-from tlp_tvm.evaluation.few_shot.labels import Programs
+from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.ranking import ranks
+from tlp_tvm.features import Embedding
 from tlp_tvm.model.scoring import BATCH
 from tlp_tvm.model.tlp import TLP, Member
+
+Programs = NDArray[np.int64]
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class LabelCount:
+    """A number of labels as it was asked for."""
+
+    asked: str
+    """ "430", "7%" or "all"."""
+
+    def of(self, there: int) -> int:
+        """How many of those that are there; never more."""
+        if self.asked == ALL:
+            return there
+        if self.asked.endswith("%"):
+            return round(there * float(self.asked[:-1]) / 100)
+        return min(int(self.asked), there)
+
+
+def label_counts(text: str) -> list[LabelCount]:
+    """Read "0,50,7%,all".
+
+    Raises:
+        DatasetError: a part is no number, share or "all".
+    """
+    counts = []
+    for part in (part.strip().lower() for part in text.split(",")):
+        number = part.removesuffix("%")
+        share = part.endswith("%") and number.replace(".", "", 1).isdigit() and float(number) <= 100
+        if not (share or (number.isdigit() and not part.endswith("%")) or part == ALL):
+            raise DatasetError(
+                f'--labels: expected numbers, shares or "{ALL}" such as 0,50,7%,all, found "{part}"'
+            )
+        counts.append(LabelCount(part))
+    return counts
+
 
 BLOCK = 8
 """Programs of a task that are chosen together: labels compare programs of a task; one alone says nothing."""
@@ -31,34 +72,37 @@ class Choose(str, Enum):
 
 
 def label_order(
-    choose: Choose, data: MeasuredDataset, candidates: Programs, seed: int, source: Callable[[], TLP]
+    choose: Choose,
+    task_of: NDArray[np.integer[Any]],
+    features: Callable[[Programs], Embedding],
+    seed: int,
+    source: Callable[[], TLP],
 ) -> Programs:
     """The order in which programs are labelled.
 
     Args:
         choose: by which rule.
-        data: training tasks; their labels are not looked at.
-        candidates: (n,) the programs that can be labelled.
+        task_of: (n,) the task of each program.
+        features: gives the embeddings of some of the n, in the layout of the model.
         seed: of all that is random.
         source: gives a model trained on other platforms, for the rules that need one.
 
     Returns:
-        (n,) the candidates.
+        (n,) the programs' places.
     """
     rng = np.random.default_rng((seed, 7))
     if choose is Choose.RANDOM:
-        return rng.permutation(candidates)
-    task_of = data.task_index[candidates]
+        return rng.permutation(len(task_of))
     tasks = np.unique(task_of)
     if choose is Choose.GROUPED:
-        queues = [rng.permutation(candidates[task_of == task]) for task in tasks]
+        queues = [rng.permutation(np.flatnonzero(task_of == task)) for task in tasks]
         return _in_blocks(queues, rng.permutation(len(tasks)))
-    embeddings, scores, doubts = _seen_by(source(), data, candidates, task_of)
+    embeddings, scores, doubts = _seen_by(source(), features, task_of)
     queues = [_spread_out(np.flatnonzero(task_of == task), embeddings, scores, doubts) for task in tasks]
     means = np.stack([embeddings[queue].mean(0) for queue in queues])
     task_doubts = np.array([doubts[queue].mean() for queue in queues])
     first = int(rng.integers(len(tasks)))
-    return _in_blocks([candidates[queue] for queue in queues], _farthest_first(means, task_doubts, first))
+    return _in_blocks(queues, _farthest_first(means, task_doubts, first))
 
 
 def _in_blocks(queues: list[Programs], tasks: NDArray[np.int64]) -> Programs:
@@ -97,7 +141,7 @@ def _farthest_first(
 
 
 def _seen_by(
-    network: TLP, data: MeasuredDataset, programs: Programs, task_of: NDArray[np.int32]
+    network: TLP, features: Callable[[Programs], Embedding], task_of: NDArray[np.integer[Any]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """(n, H) embeddings on one scale, (n,) mean scores, (n,) how far members and heads disagree."""
     pooled, found = [], []
@@ -105,9 +149,9 @@ def _seen_by(
     member = network.members[0]
     assert isinstance(member, Member)
     with torch.inference_mode():
-        for begin in range(0, len(programs), BATCH):
-            features = torch.from_numpy(data.features(programs[begin : begin + BATCH])).to(device)
-            x, real = network.inputs(features)
+        for begin in range(0, len(task_of), BATCH):
+            places = np.arange(begin, min(begin + BATCH, len(task_of)))
+            x, real = network.inputs(torch.from_numpy(features(places)).to(device))
             h = member.trunk(x, real) * real.unsqueeze(-1)  # (n, L, H)
             pooled.append((h.sum(1) / real.sum(1).clamp(min=1).unsqueeze(-1)).cpu().numpy())
             each = torch.stack([m(x, real) for m in network.members], dim=1)  # (n, members, P)
