@@ -22,7 +22,8 @@ def fold_of(
     count = len(dataset.tasks)
     if count < max(folds, 2):
         raise DatasetError(
-            f"dataset: expected at least {max(folds, 2)} tasks to hold some out, found {count}"
+            f"dataset: expected at least {max(folds, 2)} tasks to hold some out, found {count}; measure more "
+            "tasks, or hold out none (--hold-out 0)"
         )
     shuffled = np.random.default_rng(seed).permutation(count)
     held_out = shuffled[fold::folds].tolist()
