@@ -127,7 +127,7 @@ PARTS: dict[str, Part] = {
     ),
     **{
         f"chosen-{name}": Part(
-            f"7% of the labels, chosen: {platform}", CHOSEN, _chosen(platform, SHARE, DATASET)
+            f"7% of the labels, chosen: {platform}", CHOSEN, _chosen(platform, "7%,all", DATASET)
         )
         for name, platform in (("avx2", "epyc-avx2-1c"), ("avx512", "epyc-avx512-2c"))
     },
