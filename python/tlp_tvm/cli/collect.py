@@ -61,8 +61,8 @@ def collect(
         str,
         typer.Option(
             metavar="N|N%",
-            help="Only so many of those, or such a share, chosen to teach much: blocks of programs that a "
-            "model finds unlike each other and is unsure of.",
+            help="Only so many of those, or such a share: blocks of programs that a model "
+            "finds unlike each other and is unsure of.",
         ),
     ] = "",
     budget: Annotated[str, typer.Option(help="Stop after this time, e.g. 2h or 1h30m; go on later.")] = "",
@@ -81,8 +81,8 @@ def collect(
 
     The folder is a dataset for `tlp-tvm train` and `tlp-tvm dataset build`. Each record is on the disk before
     the next program runs: stop with Ctrl-C, or kill, and the same command goes on. To measure the same
-    programs on another platform, name the first one's folder with --programs-from; --labels 7% takes those
-    of them that teach most.
+    programs on another platform, name the first one's folder with --programs-from; --labels 7% chooses
+    some of them.
 
     Example: tlp-tvm collect resnet_18-224 mobilenet-224 --budget 2h --out data/mine
     """
