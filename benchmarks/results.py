@@ -125,6 +125,11 @@ PARTS: dict[str, Part] = {
         "All recipes, the labelled programs drawn at random.",
         _few("epyc-sse42-1c", CURVE, "local,mtl,blend,finetune,pretrain,impute", 2),
     ),
+    "share-avx2": Part(
+        "7% of the labels: epyc-avx2-1c",
+        "Drawn at random.",
+        _few("epyc-avx2-1c", "7%,all", "local,mtl,blend,impute", 2),
+    ),
     **{
         f"chosen-{name}": Part(
             f"7% of the labels, chosen: {platform}", CHOSEN, _chosen(platform, "7%,all", DATASET)
