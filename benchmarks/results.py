@@ -151,6 +151,15 @@ PARTS: dict[str, Part] = {
         (*(LARGEST, "--baselines", "published-tlp", "--seeds", "1"), *("--cache", "build/results")),
         public=True,
     ),
+    "public-seen": Part(
+        "After 16 and 64 measured programs: MI100",
+        "The only one of these platforms whose judged tasks all have so many.",
+        (
+            *(LARGEST, "--platform", "mi100-shared", "--baselines", "tlp,xgboost-sequence"),
+            *("--seeds", "2", "--seen", "0,16,64", "--cache", "build/results"),
+        ),
+        public=True,
+    ),
     **{
         f"share-{name}": Part(
             f"7% of the labels: {name}", "", _few(name, SHARE, "local,mtl,blend", 2, GPUS), public=True
