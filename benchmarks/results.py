@@ -34,6 +34,7 @@ KEPT = ROOT / "docs" / "results"
 DATASET = "build/dataset"
 METASCHEDULE = "build/dataset-metaschedule"
 LARGEST, GPUS = "build/public", "build/public-gpu"
+PUBLIC_GPUS = ("v100", "k80", "mi50")
 MAIN = "from tlp_tvm.cli.app import main; main()"
 NETWORKS = ("mean over tasks", "all networks")
 """What of an evaluation is kept: networks one by one would be ten times as much."""
@@ -68,20 +69,18 @@ class Part:
         return " ".join(["tlp-tvm", "evaluate", *self.command])
 
 
-def _few(platform: str, labels: str, recipes: str, seeds: int, dataset: str = DATASET) -> tuple[str, ...]:
+def _few(platform: str, labels: str, recipes: str, *, choose: str = "") -> tuple[str, ...]:
+    dataset = GPUS if platform in PUBLIC_GPUS else DATASET
     return (
         *(dataset, "--few-shot", platform, "--labels", labels, "--recipes", recipes),
-        *("--seeds", str(seeds), "--cache", "build/results"),
+        *("--seeds", "2", "--cache", "build/results", *(("--choose", choose) if choose else ())),
     )
 
 
-def _chosen(platform: str, labels: str, dataset: str) -> tuple[str, ...]:
-    recipes = "local,mtl,blend" if dataset == GPUS else "local,mtl,blend,impute"
-    return (*_few(platform, labels, recipes, 2, dataset), "--choose", "diverse")
-
-
 CURVE = "0,50,200,7%,1000,5000,all"
-SHARE = "0,7%,all"
+SHARE = "7%,all"
+OURS, THEIRS = "local,mtl,blend,impute", "local,mtl,blend"
+"""`impute` learns from programs that ran on several platforms: few of the public ones did."""
 CHOSEN = "Labelled are blocks of programs that a model of the other platforms finds unlike and is unsure of."
 
 PARTS: dict[str, Part] = {
@@ -123,16 +122,16 @@ PARTS: dict[str, Part] = {
     "labels-sse42": Part(
         "Few labels: epyc-sse42-1c",
         "All recipes, the labelled programs drawn at random.",
-        _few("epyc-sse42-1c", CURVE, "local,mtl,blend,finetune,pretrain,impute", 2),
+        _few("epyc-sse42-1c", CURVE, "local,mtl,blend,finetune,pretrain,impute"),
     ),
     "share-avx2": Part(
         "7% of the labels: epyc-avx2-1c",
         "Drawn at random.",
-        _few("epyc-avx2-1c", "7%,all", "local,mtl,blend,impute", 2),
+        _few("epyc-avx2-1c", SHARE, OURS),
     ),
     **{
         f"chosen-{name}": Part(
-            f"7% of the labels, chosen: {platform}", CHOSEN, _chosen(platform, "7%,all", DATASET)
+            f"7% of the labels, chosen: {platform}", CHOSEN, _few(platform, SHARE, OURS, choose="diverse")
         )
         for name, platform in (("avx2", "epyc-avx2-1c"), ("avx512", "epyc-avx512-2c"))
     },
@@ -161,12 +160,12 @@ PARTS: dict[str, Part] = {
         public=True,
     ),
     **{
-        f"share-{name}": Part(
-            f"7% of the labels: {name}", "", _few(name, SHARE, "local,mtl,blend", 2, GPUS), public=True
-        )
-        for name in ("v100", "k80", "mi50")
+        f"share-{name}": Part(f"7% of the labels: {name}", "", _few(name, f"0,{SHARE}", THEIRS), public=True)
+        for name in PUBLIC_GPUS
     },
-    "chosen-k80": Part("7% of the labels, chosen: k80", CHOSEN, _chosen("k80", "7%", GPUS), public=True),
+    "chosen-k80": Part(
+        "7% of the labels, chosen: k80", CHOSEN, _few("k80", "7%", THEIRS, choose="diverse"), public=True
+    ),
 }
 
 

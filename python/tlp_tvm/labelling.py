@@ -12,12 +12,11 @@ import torch
 from numpy.typing import NDArray
 
 from tlp_tvm.errors import DatasetError
+from tlp_tvm.evaluation.rankers import Programs
 from tlp_tvm.evaluation.ranking import ranks
 from tlp_tvm.features import Embedding
 from tlp_tvm.model.scoring import BATCH
 from tlp_tvm.model.tlp import TLP, Member
-
-Programs = NDArray[np.int64]
 
 ALL = "all"
 
@@ -54,6 +53,18 @@ def label_counts(text: str) -> list[LabelCount]:
             )
         counts.append(LabelCount(part))
     return counts
+
+
+def label_count(text: str) -> LabelCount:
+    """Read one number or share: "400", "7%".
+
+    Raises:
+        DatasetError: it is none, or several.
+    """
+    counts = label_counts(text)
+    if len(counts) != 1:
+        raise DatasetError(f'--labels: expected one number or share such as 400 or 7%, found "{text}"')
+    return counts[0]
 
 
 BLOCK = 8

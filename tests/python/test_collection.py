@@ -26,9 +26,9 @@ from tlp_tvm.collection.folder import CollectionFolder
 from tlp_tvm.collection.packing import pack
 from tlp_tvm.collection.programs import Program, ProgramSource
 from tlp_tvm.dataset.records import load_measured
-from tlp_tvm.errors import CollectionError, DatasetError
+from tlp_tvm.errors import CollectionError, DatasetError, ModelFileError
 from tlp_tvm.features import FeatureLayout
-from tlp_tvm.model.checkpoint import load_model
+from tlp_tvm.model.checkpoint import SHIPPED, load_model
 from tlp_tvm.model.scoring import MEAN
 
 NETWORK = "mlp"
@@ -200,9 +200,21 @@ def test_a_choice_needs_programs_and_a_number(collected: Path, tmp_path: Path) -
         "--labels 7%: expected --programs-from, a folder with programs to choose from, found none; name it, "
         "or say with --programs how many new ones of each task to measure"
     )
-    with pytest.raises(DatasetError) as wrong:
-        collect(settings(tmp_path / "some", labels="some", programs_from=collected))
-    assert str(wrong.value).startswith("--labels: expected numbers, shares")
+    for labels, sentence in (
+        ("some", '--labels: expected numbers, shares or "all" such as 0,50,7%,all, found "some"'),
+        ("50,7%", '--labels: expected one number or share such as 400 or 7%, found "50,7%"'),
+    ):
+        with pytest.raises(DatasetError) as wrong:
+            collect(settings(tmp_path / "some", labels=labels, programs_from=collected))
+        assert str(wrong.value) == sentence
+    exported = SHIPPED / "epyc-small" / "model.pt"
+    with pytest.raises(ModelFileError) as scores_only:
+        collect(settings(tmp_path / "some", labels="7%", programs_from=collected, model=str(exported)))
+    assert str(scores_only.value) == (
+        "--model model: expected a shipped model or a checkpoint folder, found an exported file; give the "
+        "folder that it was exported from"
+    )
+    assert not (tmp_path / "some").exists()
     assert not (tmp_path / "none").exists()
 
 

@@ -106,6 +106,8 @@ def test_fewer_labels_are_part_of_more(data: MeasuredDataset, choose: Choose) ->
         blocks = data.task_index[order[: 4 * BLOCK]].reshape(4, BLOCK)
         assert (blocks == blocks[:, :1]).all()
         assert len(set(blocks[:, 0])) == 4
+    blind = with_labels(data, 1, candidates[:0])
+    np.testing.assert_array_equal(order, ordered(choose, blind, candidates, 3, network))
 
 
 def test_diverse_programs_are_unlike_each_other(data: MeasuredDataset) -> None:

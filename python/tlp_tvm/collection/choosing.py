@@ -7,13 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from tlp_tvm.collection.programs import ProgramSource
-from tlp_tvm.errors import CollectionError
-from tlp_tvm.labelling import Choose, label_counts, label_order
-from tlp_tvm.model.scoring import ScoringModel
+from tlp_tvm.labelling import Choose, LabelCount, label_order
 from tlp_tvm.model.tlp import TLP
 
 
-def keep_chosen(sources: Sequence[ProgramSource], labels: str, model: ScoringModel, seed: int) -> None:
+def keep_chosen(sources: Sequence[ProgramSource], count: LabelCount, network: TLP, seed: int) -> None:
     """Leave each source only those waiting programs that are to be measured, the first ones first.
 
     Blocks of programs that the model finds unlike each other and is unsure of (`labelling.label_order`).
@@ -21,23 +19,10 @@ def keep_chosen(sources: Sequence[ProgramSource], labels: str, model: ScoringMod
 
     Args:
         sources: with the programs of another platform.
-        labels: how many of all, or what share: "400", "7%".
-        model: of other platforms, in the layout of the programs.
+        count: how many of all.
+        network: of a model of other platforms, in the layout of the programs.
         seed: of what is random in the order.
-
-    Raises:
-        CollectionError: the model is an exported file.
-        DatasetError: `labels` is no number and no share.
     """
-    network = model.network
-    if not isinstance(network, TLP):
-        raise CollectionError(
-            f"--model {model.name}: expected a shipped model or a checkpoint folder, which can say how "
-            "unlike programs are, found an exported file; give the folder that it was exported from"
-        )
-    (count,) = label_counts(labels)[:1]
-    for source in sources:  # several platforms have the same programs
-        source.waiting = list({program.hash: program for program in source.waiting or ()}.values())
     waiting = [program for source in sources for program in source.waiting or ()]
     if not waiting:
         return

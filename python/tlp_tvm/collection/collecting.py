@@ -20,7 +20,7 @@ from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.collection.folder import CollectionFolder, split_target
 from tlp_tvm.collection.framework import Pool, framework_named
-from tlp_tvm.collection.model import asked_model, prior_of
+from tlp_tvm.collection.model import asked_model, choice_of, prior_of
 from tlp_tvm.collection.observer import CollectObserver
 from tlp_tvm.collection.plan import PlannedTask
 from tlp_tvm.collection.programs import Prior, Program, ProgramSource
@@ -78,7 +78,8 @@ class _Collection:
         target = self.framework.target(settings.target, here=settings.fleet is None)
         platform = settings.platform or self.framework.platform_name(target)
         how, model = self._how(target), asked_model(settings, self.framework.name)
-        prior = None if model is None or settings.labels else prior_of(model, target)
+        prior = prior_of(model, target) if model is not None and not settings.labels else None
+        choose = choice_of(model, settings) if model is not None and settings.labels else None
         with CollectionFolder(settings.out, platform) as folder:
             with self._spent("plan"):
                 others = self._programs_from()
@@ -86,10 +87,8 @@ class _Collection:
                 tasks = self.framework.plan(settings.networks, target, self.observer.step, split_for)
                 folder.begin(self._description(target, how, split_for or target), tasks)
                 sources = self._sources(tasks, folder, others, prior)
-                if settings.labels and model is not None:
-                    from tlp_tvm.collection.choosing import keep_chosen  # torch takes a while to import
-
-                    keep_chosen(sources, settings.labels, model, settings.seed)
+                if choose is not None:
+                    choose(sources)
             self.known = sum(len(source.known) for source in sources)
             self.observer.planned(len(tasks), self._wanted(sources), self.known)
             finished = self._measure(sources, folder, how)

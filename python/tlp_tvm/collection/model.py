@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tlp_tvm.collection.programs import Prior
+from tlp_tvm.collection.programs import Prior, ProgramSource
 from tlp_tvm.collection.settings import CollectSettings
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.layout import FeatureLayout
@@ -52,3 +53,18 @@ def prior_of(model: ScoringModel, target: Any) -> Prior:
     from tlp_tvm.model.scoring import platform_or_mean
 
     return partial(model.score, platform=platform_or_mean(model, str(target)))
+
+
+def choice_of(model: ScoringModel, asked: CollectSettings) -> Callable[[Sequence[ProgramSource]], None]:
+    """What leaves sources only the programs to measure, of those that are given.
+
+    Raises:
+        DatasetError: `labels` is not one number or share.
+        ModelFileError: the model is an exported file.
+    """
+    from tlp_tvm.collection.choosing import keep_chosen  # torch takes a while to import
+    from tlp_tvm.labelling import label_count
+    from tlp_tvm.model.scoring import network_of
+
+    count, network = label_count(asked.labels), network_of(model, "--model")
+    return partial(keep_chosen, count=count, network=network, seed=asked.seed)

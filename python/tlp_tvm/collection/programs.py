@@ -83,12 +83,13 @@ class ProgramSource(abc.ABC):
         self._learn(embeddings, np.asarray(latencies, np.float64))
 
     def expect(self, files: Sequence[Path]) -> None:
-        """Hand out the programs of another platform from now on, and no others.
+        """Hand out the programs of other platforms from now on, each once, and no others.
 
         Args:
-            files: its records of the task.
+            files: their records of the task.
         """
-        self.waiting = self._recorded(files) if files else []
+        programs = self._recorded(files) if files else []
+        self.waiting = list({program.hash: program for program in programs}.values())
 
     def waiting_embeddings(self) -> Any:
         """(n, L, E) embeddings of the programs of another platform."""

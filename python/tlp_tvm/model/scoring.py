@@ -198,6 +198,24 @@ class HasPlatforms(Protocol):
         ...
 
 
+def network_of(model: ScoringModel, option: str) -> TLP:
+    """The network of a model, where its parts are needed, not its scores alone.
+
+    Args:
+        model: any.
+        option: by which it was named, for the error.
+
+    Raises:
+        ModelFileError: it is an exported file, which scores and no more.
+    """
+    if not isinstance(model.network, TLP):
+        raise ModelFileError(
+            f"{option} {model.name}: expected a shipped model or a checkpoint folder, found an exported "
+            "file; give the folder that it was exported from"
+        )
+    return model.network
+
+
 def platform_or_mean(model: HasPlatforms, target: str) -> str:
     """The platform that a TVM target names, or else `MEAN`: for those who prefer some scores to none."""
     try:

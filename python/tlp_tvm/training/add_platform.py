@@ -17,7 +17,7 @@ from tlp_tvm.files import write_whole
 from tlp_tvm.model.card import card_text
 from tlp_tvm.model.checkpoint import CONFIG, save_checkpoint
 from tlp_tvm.model.config import ModelConfig, describe
-from tlp_tvm.model.scoring import ScoringModel, pick_device
+from tlp_tvm.model.scoring import ScoringModel, network_of, pick_device
 from tlp_tvm.model.tlp import TLP
 from tlp_tvm.training.loop import EpochCallback, TrainSettings, train
 from tlp_tvm.training.new_head import with_new_head
@@ -133,11 +133,7 @@ def add_platform(
 
 
 def _check(model: ScoringModel, folder: Path, addition: Addition) -> None:
-    if not isinstance(model.network, TLP):
-        raise ModelFileError(
-            f"--add-to {model.name}: expected a shipped model or a checkpoint folder, found an exported "
-            "file; give the folder that it was exported from"
-        )
+    network_of(model, "--add-to")
     if addition.platform in model.platforms:
         raise ModelFileError(
             f"--add-to {model.name}: expected a platform that is none of {', '.join(model.platforms)}, found "

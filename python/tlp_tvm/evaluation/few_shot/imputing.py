@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.dataset.records import MeasuredDataset
-from tlp_tvm.evaluation.few_shot.labels import Programs
+from tlp_tvm.evaluation.rankers import Programs
 
 PRIOR = 30.0
 """Strength of the equal weights, in squared logarithms. Chosen of 1 to 1,000 on the training tasks of

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tlp_tvm.dataset.records import MeasuredDataset
-
-Programs = NDArray[np.int64]
+from tlp_tvm.evaluation.rankers import Programs
 
 
 def of_platforms(data: MeasuredDataset, columns: Sequence[int]) -> MeasuredDataset:
