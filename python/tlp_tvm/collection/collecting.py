@@ -20,7 +20,7 @@ from tlp_tvm.ansor.native_messages import native_messages_to
 from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.collection.folder import CollectionFolder, split_target
 from tlp_tvm.collection.framework import Pool, framework_named
-from tlp_tvm.collection.model import asked_model, choice_of, prior_of
+from tlp_tvm.collection.model import asked_model, choice_of, model_name, prior_of
 from tlp_tvm.collection.observer import CollectObserver
 from tlp_tvm.collection.plan import PlannedTask
 from tlp_tvm.collection.programs import Prior, Program, ProgramSource
@@ -250,7 +250,7 @@ class _Collection:
             "networks": list(settings.networks),
             "programs": settings.programs,
             "evolved": settings.evolved,
-            "model": settings.model or None,
+            "model": model_name(settings, self.framework.name) or None,
             "labels": settings.labels or None,
             "seed": settings.seed,
             "measure": dataclasses.asdict(how),

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from tlp_tvm.model.scoring import ScoringModel
 
 
+def model_name(asked: CollectSettings, framework: str) -> str:
+    """Of the model that is asked for, or of the shipped one where one is needed; empty where neither."""
+    return asked.model or (DEFAULT_MODELS[framework] if asked.labels else "")
+
+
 def asked_model(asked: CollectSettings, framework: str) -> ScoringModel | None:
     """The model that is asked for, or needed; None where neither.
 
@@ -34,7 +39,7 @@ def asked_model(asked: CollectSettings, framework: str) -> ScoringModel | None:
             f"{asked.programs_from}, which no model leads to; leave one of the two out, or choose among "
             "those programs with --labels"
         )
-    name = asked.model or (DEFAULT_MODELS[framework] if asked.labels else "")
+    name = model_name(asked, framework)
     if not name:
         return None
     from tlp_tvm.model.checkpoint import load_model  # torch takes a while to import
