@@ -99,7 +99,7 @@ results: dataset  ## train and evaluate all of docs/results.md again, from datas
 results-public: $(VENV)/.package  ## the same for public logs: make results-public LOGS=folder
 	$(BIN)/tlp-tvm dataset build $(foreach p,$(PUBLIC_LARGEST),$(p)=$(LOGS)/$(p)) $(PUBLIC_BUILD) --out build/public
 	$(BIN)/tlp-tvm dataset build $(foreach p,$(PUBLIC_GPUS),$(p)=$(LOGS)/$(p)) $(PUBLIC_BUILD) --out build/public-gpu
-	$(BIN)/python benchmarks/results.py --public --only public public-published public-seen share-v100 share-k80 share-mi50 chosen-k80
+	$(BIN)/python benchmarks/results.py --public --again
 
 searches: $(VENV)/.package $(MS_VENV)/.package  ## compare searches again for docs/search.md (hours on two cores that do nothing else)
 	$(BIN)/python benchmarks/searches.py --run ansor
