@@ -191,8 +191,9 @@ def test_a_head_counts_as_far_as_it_has_labels(data: MeasuredDataset, tmp_path: 
     order = measured_on(data, lab.target)
     heads = torch.tensor([[1.0, 4.0], [0.5, -1.0]])
     few, whole = (RECIPES["blend"].fit(lab, labelled, 0) for labelled in (order[:18], order))
-    assert few.own == 18 / len(measured_on(data, 0)) == 0.25
-    torch.testing.assert_close(few.score(heads), torch.tensor([2.875, -0.4375]))
+    assert len(measured_on(data, 0)) == 72
+    assert few.own == 0.5  # the root of 18 / 72
+    torch.testing.assert_close(few.score(heads), torch.tensor([3.25, -0.625]))
     assert torch.equal(whole.score(heads), heads[:, 1])
     assert torch.equal(replace(few, own=0.0).score(heads), heads.mean(1))
 

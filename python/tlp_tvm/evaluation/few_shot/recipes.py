@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -78,12 +79,12 @@ def imputed(lab: Lab, labelled: Programs, seed: int) -> Fitted:
 
 
 def _own(lab: Lab, labelled: Programs) -> float:
-    """How much the target's head counts beside the mean of all: as many labels as it has of the others'.
+    """How much the target's head counts beside the mean of all: the root of its share of the others' labels.
 
     A head that saw few labels has learned their noise too, while a mean over platforms ranks well on all.
     """
     others = np.mean([len(measured_on(lab.data, column)) for column in lab.others])
-    return min(1.0, len(labelled) / max(float(others), 1.0))
+    return min(1.0, math.sqrt(len(labelled) / max(float(others), 1.0)))
 
 
 def _mean_of_others(lab: Lab, seed: int) -> Fitted:

@@ -126,7 +126,7 @@ def few_shot(
                 choose, task_of, lambda rows: lab.data.features(candidates[rows]), seed, source
             )
             fitted = recipes[name].fit(lab, np.sort(candidates[order[:count]]), seed)
-        for group in ranked_groups(judged, _scores(lab, fitted, judged)):
+        for group in ranked_groups(judged, scores_of(lab, fitted, judged)):
             top = {k: group.top(k, seed) for k in settings.ks}
             found = {"top": top, **asdict(group.agreement)}
             values.setdefault((name, choose.value, count, group.network), []).append(found)
@@ -156,7 +156,7 @@ def _source(lab: Lab, seed: int) -> TLP:
     return lab.network(lab.source(seed))
 
 
-def _scores(lab: Lab, fitted: Fitted, judged: MeasuredDataset) -> NDArray[np.float64]:
+def scores_of(lab: Lab, fitted: Fitted, judged: MeasuredDataset) -> NDArray[np.float64]:
     """(n, 1) scores of the judged programs."""
     network = lab.network(fitted)
     scores = np.empty((len(judged), 1))

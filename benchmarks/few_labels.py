@@ -1,0 +1,115 @@
+"""How programs should be chosen for labelling, and how much the head with few labels should count.
+
+Set-up: the training tasks of a dataset alone. One in five is held out on every platform; of the other four,
+models see the few labels of the target, which --choose draws in blocks of --blocks programs of a task. A fold
+and a seed for each of --folds.
+Baseline: the other platforms' model, which has seen no label of the target (`source`).
+Takeaway: top-1 / top-5 on the tasks held out, mean over them and over folds: of a network with the target's
+labels alone (`local`), and of the joint one (`mtl`) by the share of the target's head in the score. The test
+tasks are not looked at: `BLOCK` of tlp_tvm/labelling.py is chosen by this.
+
+    python benchmarks/few_labels.py k80 [--dataset build/public-gpu] [--labels 7%] [--blocks 8 4] [--folds 4]
+
+Three trainings a fold and block, some minutes each; those that are done are kept in build/results/few-shot.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.dataset.splits import fold_of
+from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.evaluation.few_shot.lab import Fitted, Lab
+from tlp_tvm.evaluation.few_shot.labels import measured_on, of_platforms
+from tlp_tvm.evaluation.few_shot.recipes import joint, local
+from tlp_tvm.evaluation.few_shot.run import scores_of
+from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
+from tlp_tvm.evaluation.report import ranked_tasks
+from tlp_tvm.evaluation.topk import mean_top_k
+from tlp_tvm.labelling import Choose, label_count, label_order
+from tlp_tvm.layout import FeatureLayout
+
+ROOT = Path(__file__).parent.parent
+FOLDS = 5
+SHARES = (0.0, 0.07, 0.26, 0.5, 0.75, 1.0)
+"""Of the target's head in the score of the joint network; the rest is the mean of all heads."""
+FEWEST = 8
+"""Programs of a task held out, for it to judge."""
+
+Tops = dict[str, tuple[float, float]]
+
+
+class Fold:
+    """Training tasks without those held out, and what is chosen and trained on them."""
+
+    def __init__(self, whole: MeasuredDataset, settings: FewShotSettings, fold: int) -> None:
+        """Hold out; the fold is the seed too."""
+        self.seed = fold
+        data, held = fold_of(whole, fold, FOLDS, 0)
+        self.lab = Lab(data, settings, lambda words: None)
+        self.judged = of_platforms(held, [self.lab.target])
+        self.source = self.lab.source(self.seed)
+
+    def tops(self, fitted: Fitted) -> tuple[float, float]:
+        """Top-1 and top-5 on the tasks held out."""
+        found = ranked_tasks(self.judged, scores_of(self.lab, fitted, self.judged)[:, 0], 0)
+        tasks = [task for task in found if task is not None and len(task.latencies) >= FEWEST]
+        return mean_top_k(tasks, 1), mean_top_k(tasks, 5)
+
+    def with_labels(self, choose: Choose, block: int, labels: str) -> Tops:
+        """Of the recipes, with so many labels chosen so."""
+        lab, candidates = self.lab, measured_on(self.lab.data, self.lab.target)
+        order = label_order(
+            choose,
+            lab.data.task_index[candidates],
+            lambda rows: lab.data.features(candidates[rows]),
+            self.seed,
+            partial(lab.network, self.source),
+            block,
+        )
+        labelled = np.sort(candidates[order[: label_count(labels).of(len(candidates))]])
+        together = joint(lab, labelled, self.seed)
+        return {
+            "local": self.tops(local(lab, labelled, self.seed)),
+            **{f"own {share:g}": self.tops(replace(together, own=share)) for share in SHARES},
+        }
+
+
+def line(name: str, folds: list[tuple[float, float]]) -> str:
+    """Means over folds."""
+    means: NDArray[np.float64] = np.mean(folds, axis=0)
+    return f"{name:24s} {means[0]:.3f} / {means[1]:.3f}"
+
+
+def main() -> None:
+    """Train and judge."""
+    parser = argparse.ArgumentParser(description="Few labels, judged on training tasks held out.")
+    parser.add_argument("platform")
+    parser.add_argument("--dataset", type=Path, default=ROOT / "build" / "public-gpu")
+    parser.add_argument("--labels", default="7%")
+    parser.add_argument("--choose", choices=[each.value for each in Choose], default=Choose.DIVERSE.value)
+    parser.add_argument("--blocks", type=int, nargs="+", default=[8, 4])
+    parser.add_argument("--folds", type=int, choices=range(1, FOLDS + 1), default=4)
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    corpus = Corpus(asked.dataset, FeatureLayout.preset("ansor"))
+    settings = FewShotSettings(asked.platform, ROOT / "build" / "results" / "few-shot", ["mtl"], [])
+    whole = corpus.whole.of_tasks(corpus.training_tasks)
+    folds = [Fold(whole, settings, fold) for fold in range(asked.folds)]
+    print(line("source", [fold.tops(fold.source) for fold in folds]), flush=True)
+    for block in asked.blocks:
+        found = [fold.with_labels(Choose(asked.choose), block, asked.labels) for fold in folds]
+        for name in found[0]:
+            print(line(f"blocks of {block}: {name}", [each[name] for each in found]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
