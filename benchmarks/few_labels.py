@@ -6,7 +6,8 @@ and a seed for each of --folds.
 Baseline: the other platforms' model, which has seen no label of the target (`source`).
 Takeaway: top-1 / top-5 on the tasks held out, mean over them and over folds: of a network with the target's
 labels alone (`local`), and of the joint one (`mtl`) by the share of the target's head in the score. The test
-tasks are not looked at: `BLOCK` of tlp_tvm/labelling.py is chosen by this.
+tasks are not looked at: `BLOCK` of tlp_tvm/labelling.py and the share of `blend` are chosen by
+this.
 
     python benchmarks/few_labels.py k80 [--dataset build/public-gpu] [--labels 7%] [--blocks 8 4] [--folds 4]
 
@@ -16,8 +17,8 @@ Three trainings a fold and block, some minutes each; those that are done are kep
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +31,11 @@ from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.few_shot.lab import Fitted, Lab
 from tlp_tvm.evaluation.few_shot.labels import measured_on, of_platforms
 from tlp_tvm.evaluation.few_shot.recipes import joint, local
-from tlp_tvm.evaluation.few_shot.run import scores_of
+from tlp_tvm.evaluation.few_shot.run import heads_of, to_label
 from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
 from tlp_tvm.evaluation.report import ranked_tasks
 from tlp_tvm.evaluation.topk import mean_top_k
-from tlp_tvm.labelling import Choose, label_count, label_order
+from tlp_tvm.labelling import Choose, label_count
 from tlp_tvm.layout import FeatureLayout
 
 ROOT = Path(__file__).parent.parent
@@ -56,30 +57,31 @@ class Fold:
         data, held = fold_of(whole, fold, FOLDS, 0)
         self.lab = Lab(data, settings, lambda words: None)
         self.judged = of_platforms(held, [self.lab.target])
-        self.source = self.lab.source(self.seed)
 
-    def tops(self, fitted: Fitted) -> tuple[float, float]:
-        """Top-1 and top-5 on the tasks held out."""
-        found = ranked_tasks(self.judged, scores_of(self.lab, fitted, self.judged)[:, 0], 0)
+    def source(self) -> tuple[float, float]:
+        """Of the other platforms' model."""
+        fitted = self.lab.source(self.seed)
+        return self.tops(fitted, [fitted.own])[0]
+
+    def tops(self, fitted: Fitted, shares: Sequence[float]) -> list[tuple[float, float]]:
+        """Top-1 and top-5 on the tasks held out, of each share of the target's head."""
+        heads = heads_of(self.lab, fitted, self.judged)
+        return [self._tops(replace(fitted, own=share).score(heads).numpy()) for share in shares]
+
+    def _tops(self, scores: NDArray[np.float32]) -> tuple[float, float]:
+        found = ranked_tasks(self.judged, scores, 0)
         tasks = [task for task in found if task is not None and len(task.latencies) >= FEWEST]
         return mean_top_k(tasks, 1), mean_top_k(tasks, 5)
 
     def with_labels(self, choose: Choose, block: int, labels: str) -> Tops:
         """Of the recipes, with so many labels chosen so."""
-        lab, candidates = self.lab, measured_on(self.lab.data, self.lab.target)
-        order = label_order(
-            choose,
-            lab.data.task_index[candidates],
-            lambda rows: lab.data.features(candidates[rows]),
-            self.seed,
-            partial(lab.network, self.source),
-            block,
-        )
-        labelled = np.sort(candidates[order[: label_count(labels).of(len(candidates))]])
-        together = joint(lab, labelled, self.seed)
+        count = label_count(labels).of(len(measured_on(self.lab.data, self.lab.target)))
+        labelled = to_label(self.lab, choose, count, self.seed, block)
+        alone, together = (recipe(self.lab, labelled, self.seed) for recipe in (local, joint))
+        names = [f"own {share:g}" for share in SHARES]
         return {
-            "local": self.tops(local(lab, labelled, self.seed)),
-            **{f"own {share:g}": self.tops(replace(together, own=share)) for share in SHARES},
+            "local": self.tops(alone, [alone.own])[0],
+            **dict(zip(names, self.tops(together, SHARES), strict=True)),
         }
 
 
@@ -104,7 +106,7 @@ def main() -> None:
     settings = FewShotSettings(asked.platform, ROOT / "build" / "results" / "few-shot", ["mtl"], [])
     whole = corpus.whole.of_tasks(corpus.training_tasks)
     folds = [Fold(whole, settings, fold) for fold in range(asked.folds)]
-    print(line("source", [fold.tops(fold.source) for fold in folds]), flush=True)
+    print(line("source", [fold.source() for fold in folds]), flush=True)
     for block in asked.blocks:
         found = [fold.with_labels(Choose(asked.choose), block, asked.labels) for fold in folds]
         for name in found[0]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from torch import Tensor
 
 from tlp_tvm.dataset.records import MeasuredDataset
 from tlp_tvm.errors import DatasetError
@@ -19,10 +18,10 @@ from tlp_tvm.evaluation.few_shot.lab import Fitted, Lab
 from tlp_tvm.evaluation.few_shot.labels import measured_on, of_platforms
 from tlp_tvm.evaluation.few_shot.recipes import recipes_named
 from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
+from tlp_tvm.evaluation.rankers import Programs
 from tlp_tvm.evaluation.report import ranked_groups
-from tlp_tvm.labelling import label_order
+from tlp_tvm.labelling import BLOCK, Choose, label_order
 from tlp_tvm.model.scoring import BATCH
-from tlp_tvm.model.tlp import TLP
 
 Progress = Callable[[int, int, str], None]
 """Gets how many trainings are done, of how many, and what is going on."""
@@ -120,13 +119,9 @@ def few_shot(
         if count == 0 and without is not None:
             fitted = without(lab, seed)
         else:
-            source = partial(_source, lab, seed)
-            task_of = lab.data.task_index[candidates]
-            order = label_order(
-                choose, task_of, lambda rows: lab.data.features(candidates[rows]), seed, source
-            )
-            fitted = recipes[name].fit(lab, np.sort(candidates[order[:count]]), seed)
-        for group in ranked_groups(judged, scores_of(lab, fitted, judged)):
+            fitted = recipes[name].fit(lab, to_label(lab, choose, count, seed), seed)
+        scores = fitted.score(heads_of(lab, fitted, judged)).numpy()[:, None]
+        for group in ranked_groups(judged, scores):
             top = {k: group.top(k, seed) for k in settings.ks}
             found = {"top": top, **asdict(group.agreement)}
             values.setdefault((name, choose.value, count, group.network), []).append(found)
@@ -152,20 +147,30 @@ def _prepared(corpus: Corpus, settings: FewShotSettings) -> tuple[Lab, MeasuredD
     return lab, of_platforms(corpus.judged, [lab.target])
 
 
-def _source(lab: Lab, seed: int) -> TLP:
-    return lab.network(lab.source(seed))
+def to_label(lab: Lab, choose: Choose, count: int, seed: int, block: int = BLOCK) -> Programs:
+    """The programs that are labelled, of those that were measured on the target; in their own order."""
+    candidates = measured_on(lab.data, lab.target)
+    order = label_order(
+        choose,
+        lab.data.task_index[candidates],
+        lambda rows: lab.data.features(candidates[rows]),
+        seed,
+        lambda: lab.network(lab.source(seed)),
+        block,
+    )
+    return np.sort(candidates[order[:count]])
 
 
-def scores_of(lab: Lab, fitted: Fitted, judged: MeasuredDataset) -> NDArray[np.float64]:
-    """(n, 1) scores of the judged programs."""
+def heads_of(lab: Lab, fitted: Fitted, judged: MeasuredDataset) -> Tensor:
+    """(n, P) what the heads say of the judged programs, on the CPU."""
     network = lab.network(fitted)
-    scores = np.empty((len(judged), 1))
     with torch.inference_mode():
-        for begin in range(0, len(judged), BATCH):
-            part = slice(begin, begin + BATCH)
-            found = network(torch.from_numpy(judged.features(part)).to(lab.device))
-            scores[part, 0] = fitted.score(found).cpu().numpy()
-    return scores
+        return torch.cat(
+            [
+                network(torch.from_numpy(judged.features(slice(begin, begin + BATCH))).to(lab.device)).cpu()
+                for begin in range(0, len(judged), BATCH)
+            ]
+        )
 
 
 def _summed(
