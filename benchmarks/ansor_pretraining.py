@@ -25,20 +25,20 @@ import torch
 from marked_pages import put
 from torch import Tensor
 
-from tlp_tvm.dataset.records import MeasuredDataset, load_measured
-from tlp_tvm.dataset.splits import fold_of
-from tlp_tvm.evaluation.report import ranked_tasks
-from tlp_tvm.evaluation.topk import mean_top_k
+from tlp_tvm.dataset.reading.holding_out import fold_of
+from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.evaluation.ranking_report import ranked_tasks
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metrics.topk import mean_top_k
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.loop import train
 from tlp_tvm.training.recipe import MODELS
-from tlp_tvm.training.run import HOLD_OUT
-from tlp_tvm.training.settings import TrainSettings
+from tlp_tvm.training.runs.train_run import HOLD_OUT
 from tlp_tvm.training.start import FINETUNE_RATE, Start, long_enough
+from tlp_tvm.training.train_settings import TrainSettings
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results" / "ansor-pretraining.json"

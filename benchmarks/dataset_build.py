@@ -24,12 +24,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tlp_tvm.ansor.record_files import record_files
 from tlp_tvm.bench.timing import machine, peak_memory, rate_of
 from tlp_tvm.dataset import open_dataset
-from tlp_tvm.dataset.build import build_dataset
-from tlp_tvm.dataset.shards import ROWS_A_BATCH, SCHEMA, ShardReader
+from tlp_tvm.dataset.building.build import build_dataset
+from tlp_tvm.dataset.reading.shards import ROWS_A_BATCH, SCHEMA, ShardReader
 from tlp_tvm.features import FeatureLayout
+from tlp_tvm.records.record_files import record_files
 
 DATA = Path(__file__).resolve().parent.parent / "datasets" / "epyc"
 TENSET_RECORDS = 52_000_000
@@ -134,7 +134,7 @@ OPENING = """
 import sys, time
 began = time.perf_counter()
 from tlp_tvm.dataset import open_dataset
-import tlp_tvm.dataset.built
+import tlp_tvm.dataset.reading.built
 imported = time.perf_counter()
 count = len(open_dataset(sys.argv[1]))
 print(count, imported - began, time.perf_counter() - imported)

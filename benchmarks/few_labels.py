@@ -6,7 +6,7 @@ and a seed for each of --folds.
 Baseline: the other platforms' model, which has seen no label of the target (`source`).
 Takeaway: top-1 / top-5 on the tasks held out, mean over them and over folds: of a network with the target's
 labels alone (`local`), and of the joint one (`mtl`) by the share of the target's head in the score. The test
-tasks are not looked at: `BLOCK` of tlp_tvm/labelling.py and the share of `blend` are chosen by
+tasks are not looked at: `BLOCK` of tlp_tvm/evaluation/labelling.py and the share of `blend` are chosen by
 this.
 
     python benchmarks/few_labels.py k80 [--dataset build/public-gpu] [--labels 7%] [--blocks 8 4] [--folds 4]
@@ -25,18 +25,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tlp_tvm.dataset.records import MeasuredDataset
-from tlp_tvm.dataset.splits import fold_of
+from tlp_tvm.dataset.reading.holding_out import fold_of
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.evaluation.few_shot.few_shot_run import heads_of, to_label
+from tlp_tvm.evaluation.few_shot.few_shot_settings import FewShotSettings
 from tlp_tvm.evaluation.few_shot.lab import Fitted, Lab
 from tlp_tvm.evaluation.few_shot.labels import measured_on, of_platforms
 from tlp_tvm.evaluation.few_shot.recipes import joint, local
-from tlp_tvm.evaluation.few_shot.run import heads_of, to_label
-from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
-from tlp_tvm.evaluation.report import ranked_tasks
-from tlp_tvm.evaluation.topk import mean_top_k
-from tlp_tvm.labelling import Choose, label_count
+from tlp_tvm.evaluation.labelling import Choose, label_count
+from tlp_tvm.evaluation.ranking_report import ranked_tasks
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metrics.topk import mean_top_k
 
 ROOT = Path(__file__).parent.parent
 FOLDS = 5

@@ -19,7 +19,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "python"))
 
 import test_gpu_check as cases
-from tlp_tvm.ansor.gpu_check import GpuCheck
+
+from tlp_tvm.ansor.reading.gpu_check import GpuCheck
 
 TASKS = ("conv2d", "dense", "half", "strided", "softmax")
 

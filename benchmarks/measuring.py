@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm.ansor.cpu import this_cpu
-from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.measure import MeasureSettings, MeasuringPool
-from tlp_tvm.ansor.sampling import sample_states
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm.bench.timing import machine
-from tlp_tvm.collection.plan import plan_tasks
+from tlp_tvm.collection.planning import plan_tasks
+from tlp_tvm.machine.cpu import this_cpu
+from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool
 
 BATCH = 16
 CHILDREN = 2

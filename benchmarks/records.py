@@ -32,11 +32,11 @@ from pathlib import Path
 import numpy as np
 
 from tlp_tvm import _core
-from tlp_tvm.ansor.record_files import record_files
-from tlp_tvm.ansor.records import iter_records
+from tlp_tvm.ansor.reading.records import iter_records
 from tlp_tvm.bench.python_route import PythonEncoder
 from tlp_tvm.bench.timing import costs_of, machine, peak_memory
 from tlp_tvm.features import Embedding, FeatureLayout, extract_records
+from tlp_tvm.records.record_files import record_files
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "datasets" / "epyc"

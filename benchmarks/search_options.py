@@ -26,21 +26,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.cost_model import TLPCostModel
-from tlp_tvm.ansor.history import read_history
-from tlp_tvm.ansor.measure import MeasureSettings
-from tlp_tvm.ansor.plan import NetworkPlan
-from tlp_tvm.ansor.run_folder import RunFolder
-from tlp_tvm.ansor.tune_inputs import cores_of, target_of
-from tlp_tvm.ansor.tune_observer import TuneObserver
-from tlp_tvm.ansor.tune_search import TuneSearch
-from tlp_tvm.ansor.tune_settings import TuneSettings
+from tlp_tvm.ansor.search.cost_model import TLPCostModel
+from tlp_tvm.ansor.search.tune_inputs import cores_of, target_of
+from tlp_tvm.ansor.search.tune_search import TuneSearch
 from tlp_tvm.bench.timing import machine
-from tlp_tvm.collection.plan import plan_tasks
+from tlp_tvm.collection.planning import plan_tasks
 from tlp_tvm.files import write_whole
+from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.pretrained import DEFAULT_MODELS
+from tlp_tvm.tuning.history import read_history
+from tlp_tvm.tuning.network_plan import NetworkPlan
+from tlp_tvm.tuning.run_folder import RunFolder
+from tlp_tvm.tuning.tune_observer import TuneObserver
+from tlp_tvm.tuning.tune_settings import TuneSettings
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "defaults": {},

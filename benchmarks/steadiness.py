@@ -21,14 +21,14 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from tlp_tvm.ansor.cpu import this_cpu
-from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.measure import MeasureSettings, MeasuringPool
-from tlp_tvm.ansor.measure_worker import Timing
-from tlp_tvm.ansor.sampling import sample_states
-from tlp_tvm.ansor.tasks import operator_task
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.networks.tasks import operator_task
+from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm.bench.timing import machine
 from tlp_tvm.latency import latency_of_costs
+from tlp_tvm.machine.cpu import this_cpu
+from tlp_tvm.measuring.child import Timing
+from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool
 
 RANDOM = 64
 """Programs of which the fastest are taken."""

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from tlp_tvm.metaschedule import load_tuned
-from tlp_tvm.metaschedule.tuning import TraceTuneSettings, tune_network
+from tlp_tvm.metaschedule.search.tuning import TraceTuneSettings, tune_network
 
 
 class Network(torch.nn.Module):

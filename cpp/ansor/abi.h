@@ -6,7 +6,7 @@
  * fields lie (x86-64, Itanium C++ ABI), which is frozen since auto_scheduler was released in TVM
  * 0.8 and deleted in 0.20 with include/tvm/auto_scheduler/{loop_state,transform_step}.h unchanged
  * between. Every offset is checked against that table below, and the whole against TVM itself at
- * run time (python/tlp_tvm/ansor/self_check.py) before it is trusted.
+ * run time (python/tlp_tvm/ansor/loading/self_check.py) before it is trusted.
  */
 #ifndef TLP_TVM_ANSOR_ABI_H_
 #define TLP_TVM_ANSOR_ABI_H_

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from tlp_tvm._core import __version__
 
 if TYPE_CHECKING:
-    from tlp_tvm.ansor.locate import load_tvm
-    from tlp_tvm.ansor.records import RecordBatch, iter_records, read_records
+    from tlp_tvm.ansor.loading.locate import load_tvm
+    from tlp_tvm.ansor.reading.records import RecordBatch, iter_records, read_records
     from tlp_tvm.features import (
         EncodingReport,
         FeatureLayout,
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 _HOMES = {
     "EncodingReport": "tlp_tvm.features",
     "FeatureLayout": "tlp_tvm.features",
-    "RecordBatch": "tlp_tvm.ansor.records",
+    "RecordBatch": "tlp_tvm.ansor.reading.records",
     "extract_records": "tlp_tvm.features",
     "extract_states": "tlp_tvm.features",
     "extract_traces": "tlp_tvm.features",
-    "iter_records": "tlp_tvm.ansor.records",
+    "iter_records": "tlp_tvm.ansor.reading.records",
     "load_model": "tlp_tvm.model.checkpoint",
-    "load_tvm": "tlp_tvm.ansor.locate",
-    "read_records": "tlp_tvm.ansor.records",
+    "load_tvm": "tlp_tvm.ansor.loading.locate",
+    "read_records": "tlp_tvm.ansor.reading.records",
     "steps_of": "tlp_tvm.features",
 }
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.records import RecordBatch, read_records, steps_of_record
+from tlp_tvm.ansor.reading.records import RecordBatch, read_records, steps_of_record
 from tlp_tvm.errors import LayoutError
 from tlp_tvm.layout import FeatureLayout
 
@@ -71,7 +71,7 @@ def extract_states(
         AbiMismatchError: the loaded TVM's objects are not laid out as the reader expects.
         StateError: an object among `states` is no complete state.
     """
-    from tlp_tvm.ansor import states as ansor_states
+    from tlp_tvm.ansor.reading import states as ansor_states
 
     if route == "record":
         return ansor_states.encode_through_records(states, layout, out=out, report=report)
@@ -107,7 +107,7 @@ def extract_traces(
         LayoutError: the layout is of another framework.
         StateError: an object among `traces` has no trace, or one without decisions.
     """
-    from tlp_tvm.metaschedule import traces as live
+    from tlp_tvm.metaschedule.reading import traces as live
 
     if layout.framework != "metaschedule":
         raise LayoutError(
@@ -128,7 +128,7 @@ def steps_of(state: Any) -> list[list[Any]]:
         AbiMismatchError: the loaded TVM's objects are not laid out as the reader expects.
         StateError: `state` is no complete state.
     """
-    from tlp_tvm.ansor import states as ansor_states
+    from tlp_tvm.ansor.reading import states as ansor_states
 
     return ansor_states.steps([state])[0]
 
@@ -149,7 +149,7 @@ def extract_records(
         threads: native threads; 0 for every core.
 
     Returns:
-        The records, with `features` (N, L, E) and `report` filled.
+        The records, with `features` (N, L, E) and `pages` filled.
 
     Raises:
         RecordError: a line is no record, as `path:line: step: expected, found`.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.ansor.measure import MeasureSettings
-from tlp_tvm.ansor.measure_worker import Timing
 from tlp_tvm.collection import CollectSettings
+from tlp_tvm.measuring.child import Timing
+from tlp_tvm.measuring.pool import MeasureSettings
 
 NETWORK, TASKS = "mlp", 4
 TARGET = "llvm -num-cores=1"
@@ -37,7 +37,7 @@ def lines_of(folder: Path, platform: str = "here") -> list[str]:
 
 def hashes_of(folder: Path, platform: str = "here") -> list[tuple[str, int]]:
     """Task and identity of each program of a platform."""
-    from tlp_tvm.metaschedule.batches import iter_batches
+    from tlp_tvm.metaschedule.reading.records import iter_batches
 
     files = [str(file) for file in sorted((folder / platform).rglob("*.json"))]
     return [

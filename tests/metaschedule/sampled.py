@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from tlp_tvm.metaschedule.sampling import sample_traces
-from tlp_tvm.metaschedule.workloads import TARGETS, workload
+from tlp_tvm.metaschedule.networks.workloads import TARGETS, workload
+from tlp_tvm.metaschedule.search.sampling import sample_traces
 
 torch.set_num_threads(1)  # more only wait for each other in networks this small
 

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from tlp_tvm.bench import extract_traces, score_traces
 from tlp_tvm.cli.app import app
-from tlp_tvm.cli.bench_tables import trace_table
-from tlp_tvm.metaschedule import traces
-from tlp_tvm.metaschedule.cost_model import TLPCostModel
+from tlp_tvm.cli.parts.bench_tables import trace_table
+from tlp_tvm.metaschedule.reading import traces
+from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
 from tlp_tvm.pretrained import DEFAULT_MODELS
 
 MS = ["--framework", "metaschedule", "--task", "softmax"]

@@ -18,24 +18,24 @@ import typer
 from typer.testing import CliRunner
 
 from collected import TASKS, hashes_of, lines_of, settings
-from tlp_tvm.ansor.measure import FAILED_COST
 from tlp_tvm.cli.train import train
 from tlp_tvm.collection import CollectObserver, collect, collecting
 from tlp_tvm.collection.packing import pack
 from tlp_tvm.dataset import open_dataset
-from tlp_tvm.dataset.build import build_dataset
-from tlp_tvm.dataset.records import load_measured
-from tlp_tvm.dataset.source import workload_lines
+from tlp_tvm.dataset.building.build import build_dataset
+from tlp_tvm.dataset.reading.measured import load_measured
 from tlp_tvm.errors import CollectionError, DatasetError, RecordError
 from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.metaschedule.batches import read_batch
-from tlp_tvm.metaschedule.locate import load_tvm
-from tlp_tvm.metaschedule.measure import TracePool
-from tlp_tvm.metaschedule.measure_worker import Serialized
-from tlp_tvm.metaschedule.workload_key import workload_key
+from tlp_tvm.measuring.pool import FAILED_COST
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.reading.records import read_batch
+from tlp_tvm.metaschedule.reading.workload_key import workload_key
+from tlp_tvm.metaschedule.search.measure import TracePool
+from tlp_tvm.metaschedule.search.measure_worker import Serialized
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import MEAN
+from tlp_tvm.records.source import workload_lines
 
 LAYOUT = FeatureLayout.preset("metaschedule")
 ANSORS = Path(__file__).parents[2] / "datasets" / "epyc-wide"

@@ -11,7 +11,7 @@ import pytest
 from collected import QUICK, TARGET
 from programs import tiny_config
 from tlp_tvm.comparison import CompareSettings, compare, read_comparison
-from tlp_tvm.comparison.settings import contender
+from tlp_tvm.comparison.compare_settings import contender
 from tlp_tvm.comparison.stopwatch import PARTS
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.layout import FeatureLayout
@@ -70,7 +70,7 @@ def test_a_model_must_be_one_of_metaschedules() -> None:
 
 
 def test_tvms_mlp_learns_from_a_round_of_one_program() -> None:
-    from tlp_tvm.metaschedule.tvms_mlp import working_mlp
+    from tlp_tvm.metaschedule.search.tvms_mlp import working_mlp
 
     trainer = working_mlp().trainer
     rng = np.random.default_rng(0)

@@ -14,12 +14,12 @@ from scorers import LinearScorer
 from tlp_tvm.errors import ModelFileError, TuningError
 from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.metaschedule.builder import local_builder
-from tlp_tvm.metaschedule.cost_model import TLPCostModel
-from tlp_tvm.metaschedule.locate import load_tvm
-from tlp_tvm.metaschedule.records import read_tuning_records
-from tlp_tvm.metaschedule.targets import flags_of
-from tlp_tvm.metaschedule.workloads import TARGETS, workload
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.loading.targets import flags_of
+from tlp_tvm.metaschedule.networks.workloads import TARGETS, workload
+from tlp_tvm.metaschedule.reading.databases import read_tuning_records
+from tlp_tvm.metaschedule.search.builder import local_builder
+from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
 from tlp_tvm.model.checkpoint import save_checkpoint
 
 LAYOUT = FeatureLayout.preset("metaschedule")

@@ -13,12 +13,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tlp_tvm.ansor.candidates import find_tvm
+from tlp_tvm.ansor.loading.candidates import find_tvm
 from tlp_tvm.cli.doctor import doctor
 from tlp_tvm.errors import TvmNotFoundError
-from tlp_tvm.metaschedule import locate
-from tlp_tvm.metaschedule.intrinsics import INTRINSICS
-from tlp_tvm.metaschedule.locate import FFI_BROKEN, FFI_TRIED, check_ffi, load_tvm, tvm_info
+from tlp_tvm.metaschedule.loading import locate
+from tlp_tvm.metaschedule.loading.intrinsics import INTRINSICS
+from tlp_tvm.metaschedule.loading.locate import FFI_BROKEN, FFI_TRIED, check_ffi, load_tvm, tvm_info
 
 app = typer.Typer()
 app.command()(doctor)

@@ -13,9 +13,9 @@ from tlp_tvm import _core
 from tlp_tvm.errors import LayoutError, RecordError, StateError
 from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.metaschedule import traces
-from tlp_tvm.metaschedule.locate import load_tvm
-from tlp_tvm.metaschedule.workloads import workload
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.networks.workloads import workload
+from tlp_tvm.metaschedule.reading import traces
 
 LAYOUT = FeatureLayout.preset("metaschedule")
 UNDECIDED = (

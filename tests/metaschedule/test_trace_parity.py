@@ -14,10 +14,10 @@ from tlp_tvm import _core
 from tlp_tvm.bench.trace_route import steps_of
 from tlp_tvm.features import EncodingReport, extract_traces
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.metaschedule import traces
-from tlp_tvm.metaschedule.locate import load_tvm
-from tlp_tvm.metaschedule.records import read_tuning_records
-from tlp_tvm.metaschedule.workloads import TARGETS, WORKLOADS, workload
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.networks.workloads import TARGETS, WORKLOADS, workload
+from tlp_tvm.metaschedule.reading import traces
+from tlp_tvm.metaschedule.reading.databases import read_tuning_records
 
 LAYOUT = FeatureLayout.preset("metaschedule")
 

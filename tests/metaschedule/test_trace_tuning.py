@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 from collected import QUICK, TARGET
-from tlp_tvm.ansor.tune_observer import TuneObserver
-from tlp_tvm.ansor.tune_settings import TuneResult
 from tlp_tvm.errors import NetworkError, TuningError
-from tlp_tvm.metaschedule.library import load_tuned
-from tlp_tvm.metaschedule.networks import network_from, tasks_of
-from tlp_tvm.metaschedule.targets import target_of
-from tlp_tvm.metaschedule.tuning import TraceTuneSettings, tune_network
-from tlp_tvm.metaschedule.workload_key import workload_key
+from tlp_tvm.metaschedule.loading.targets import target_of
+from tlp_tvm.metaschedule.networks.builtin import network_from, tasks_of
+from tlp_tvm.metaschedule.networks.library import load_tuned
+from tlp_tvm.metaschedule.reading.workload_key import workload_key
+from tlp_tvm.metaschedule.search.tuning import TraceTuneSettings, tune_network
+from tlp_tvm.pages import report_page
 from tlp_tvm.pretrained import DEFAULT_MODELS
-from tlp_tvm.report import report_page
-from tlp_tvm.tuned.network import line_that_runs, read_description, write_description
+from tlp_tvm.tuning.tune_observer import TuneObserver
+from tlp_tvm.tuning.tune_settings import TuneResult
+from tlp_tvm.tuning.tuned_library import line_that_runs, read_description, write_description
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_to_tvm.py"
 

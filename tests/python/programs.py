@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tlp_tvm.dataset.records import Platform
+from tlp_tvm.dataset.reading.measured import Platform
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.config import ModelConfig, describe
 from tlp_tvm.model.tlp import TLP, TLPSettings

@@ -12,11 +12,12 @@ import pytest
 
 import tlp_tvm
 from logs import DATASETS, STEPS, WriteLog
+from places import DATA
 from reference import published
 from reference import steps as reference
 from tlp_tvm.features import FeatureLayout, extract_records, read_records
 
-CUDA_LOG = Path(__file__).parent / "data" / "cuda.json"
+CUDA_LOG = DATA / "cuda.json"
 """Programs that TVM sampled for `cuda -arch=sm_70`, three an operator; never measured."""
 
 PUBLISHED = {"paper-cpu": published.CPU, "paper-gpu": published.GPU}

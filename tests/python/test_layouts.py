@@ -14,7 +14,7 @@ import pytest
 
 from logs import DATASETS
 from reference import steps as reference
-from tlp_tvm.ansor.records import read_records
+from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.errors import LayoutError
 from tlp_tvm.features import FeatureLayout
 

@@ -10,7 +10,7 @@ import torch
 
 from commands import refused, succeed
 from programs import write_dataset
-from tlp_tvm.dataset.records import load_measured
+from tlp_tvm.dataset.reading.measured import load_measured
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.losses import imitation
 from tlp_tvm.model.scoring import ScoringModel

@@ -6,18 +6,17 @@ import importlib
 from typing import Any
 
 _HOMES = {
-    "TLPCostModel": "cost_model",
-    "TvmInfo": "locate",
-    "load_tvm": "locate",
-    "tvm_info": "locate",
-    "check_layout": "self_check",
-    "this_cpu": "cpu",
-    "load_network": "networks",
-    "load_tuned": "library",
-    "network_from": "networks",
-    "extract_tasks": "tasks",
-    "operator_tasks": "tasks",
-    "sample_states": "sampling",
+    "TLPCostModel": "search.cost_model",
+    "TvmInfo": "loading.locate",
+    "load_tvm": "loading.locate",
+    "tvm_info": "loading.locate",
+    "check_layout": "loading.self_check",
+    "load_network": "networks.builtin",
+    "load_tuned": "networks.library",
+    "network_from": "networks.builtin",
+    "extract_tasks": "networks.tasks",
+    "operator_tasks": "networks.tasks",
+    "sample_states": "search.sampling",
 }
 """Public name to the module that defines it."""
 
@@ -32,7 +31,6 @@ __all__ = [
     "network_from",
     "operator_tasks",
     "sample_states",
-    "this_cpu",
     "tvm_info",
 ]
 

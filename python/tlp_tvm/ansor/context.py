@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.records import TaskKey
+from tlp_tvm.ansor.reading.records import TaskKey
 
 TENSORS = 6
 """Tensors of a workload that are shown: inputs, then the output; later ones are cut."""

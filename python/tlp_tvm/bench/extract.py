@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm.ansor import states as ansor_states
-from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.sampling import sample_states, written_steps
-from tlp_tvm.ansor.tasks import operator_task
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.networks.tasks import operator_task
+from tlp_tvm.ansor.reading import states as ansor_states
+from tlp_tvm.ansor.search.sampling import sample_states, written_steps
 from tlp_tvm.bench.python_route import PythonEncoder
 from tlp_tvm.bench.timing import Work, best_rates, rate_of
 from tlp_tvm.features import Embedding
@@ -97,7 +97,7 @@ def bench_extract(
     """Measure one task.
 
     Args:
-        task_name: one of `tlp_tvm.ansor.tasks.OPERATORS`.
+        task_name: one of `tlp_tvm.ansor.networks.tasks.OPERATORS`.
         target: a TVM target; "cuda" needs no GPU.
         states: how many to sample for the warm passes and the baselines.
         fresh: how many new states to sample for each layout's first pass; `FRESH_AT_MOST` of some targets.

@@ -68,13 +68,13 @@ def bench_extract_traces(
     """Measure one task.
 
     Args:
-        task_name: one of `tlp_tvm.metaschedule.workloads.WORKLOADS`.
+        task_name: one of `tlp_tvm.metaschedule.networks.workloads.WORKLOADS`.
         kind: one of `tlp_tvm.bench.traces.TARGET_KINDS`.
         count: how many candidates to sample; TVM's search hands over 512 at a time.
         seconds: to spend on each rate.
         progress: gets a line before each phase.
     """
-    from tlp_tvm.metaschedule import traces
+    from tlp_tvm.metaschedule.reading import traces
 
     layout = FeatureLayout.preset("metaschedule")
     progress(f"{task_name} on {kind}: sampling {count} candidates")

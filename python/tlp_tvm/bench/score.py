@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm.ansor import states as ansor_states
-from tlp_tvm.ansor.cost_model import TLPCostModel
-from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.sampling import sample_states
-from tlp_tvm.ansor.tasks import operator_task
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.networks.tasks import operator_task
+from tlp_tvm.ansor.reading import states as ansor_states
+from tlp_tvm.ansor.search.cost_model import TLPCostModel
+from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm.bench.cores import cores
 from tlp_tvm.bench.score_result import ScoreResult
 from tlp_tvm.bench.timing import costs_of
@@ -49,7 +49,7 @@ def bench_score(
     """Measure one task.
 
     Args:
-        task_name: one of `tlp_tvm.ansor.tasks.OPERATORS`.
+        task_name: one of `tlp_tvm.ansor.networks.tasks.OPERATORS`.
         target: a TVM target; "cuda" needs no GPU.
         count: how many programs to sample.
         model: what `tlp_tvm.load_model` takes.

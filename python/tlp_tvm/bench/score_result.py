@@ -28,7 +28,7 @@ class ScoreResult:
     invalid: float = 0.0
     """Share of the programs that TVM's model calls invalid."""
     refused: float = 0.0
-    """Share of the programs that ours calls invalid (`ansor.gpu_check`)."""
+    """Share of the programs that ours calls invalid (`ansor.reading.gpu_check`)."""
 
     @property
     def ratio(self) -> float:

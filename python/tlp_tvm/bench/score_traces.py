@@ -37,7 +37,7 @@ def bench_score_traces(
     """Measure one task.
 
     Args:
-        task_name: one of `tlp_tvm.metaschedule.workloads.WORKLOADS`.
+        task_name: one of `tlp_tvm.metaschedule.networks.workloads.WORKLOADS`.
         kind: one of `tlp_tvm.bench.traces.TARGET_KINDS`.
         count: how many candidates to sample.
         model: what `tlp_tvm.load_model` takes.
@@ -47,8 +47,8 @@ def bench_score_traces(
     """
     from tlp_tvm.bench.cores import cores
     from tlp_tvm.features import extract_traces
-    from tlp_tvm.metaschedule.cost_model import TLPCostModel
-    from tlp_tvm.metaschedule.targets import flags_of
+    from tlp_tvm.metaschedule.loading.targets import flags_of
+    from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
     from tlp_tvm.model.checkpoint import load_model
     from tlp_tvm.model.scoring import platform_or_mean
 

@@ -11,7 +11,7 @@ import json
 import struct
 from typing import Any
 
-from tlp_tvm.metaschedule.traces import json_of
+from tlp_tvm.metaschedule.reading.traces import json_of
 
 LETTERS = "blv"
 """Of blocks, loops and numbers."""

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 TARGET_KINDS = ("llvm", "cuda")
-"""Keys of `tlp_tvm.metaschedule.workloads.TARGETS`; "cuda" needs no GPU."""
+"""Keys of `tlp_tvm.metaschedule.networks.workloads.TARGETS`; "cuda" needs no GPU."""
 
 
 def candidates(task_name: str, kind: str, count: int, *, seed: int) -> tuple[Any, Any]:
     """A tuning context of the task, and an Array of random `MeasureCandidate`s as the search hands over.
 
     Args:
-        task_name: one of `tlp_tvm.metaschedule.workloads.WORKLOADS`.
+        task_name: one of `tlp_tvm.metaschedule.networks.workloads.WORKLOADS`.
         kind: one of `TARGET_KINDS`.
         count: how many.
         seed: of their decisions.
     """
-    from tlp_tvm.metaschedule.locate import load_tvm
-    from tlp_tvm.metaschedule.sampling import sample_traces
-    from tlp_tvm.metaschedule.workloads import TARGETS, workload
+    from tlp_tvm.metaschedule.loading.locate import load_tvm
+    from tlp_tvm.metaschedule.networks.workloads import TARGETS, workload
+    from tlp_tvm.metaschedule.search.sampling import sample_traces
 
     tvm = load_tvm()
     from tvm.s_tir import meta_schedule as ms

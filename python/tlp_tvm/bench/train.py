@@ -22,18 +22,18 @@ import numpy as np
 import torch
 
 from tlp_tvm.bench.timing import costs_of, peak_memory
-from tlp_tvm.dataset.records import MeasuredDataset, load_measured
-from tlp_tvm.dataset.source import is_built
+from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLPSettings
+from tlp_tvm.records.source import is_built
 from tlp_tvm.training.batches import Batch, Lists, batch_of, epoch_of, made_ahead
 from tlp_tvm.training.learner import Learner
 from tlp_tvm.training.peers import ALONE
 from tlp_tvm.training.recipe import MODELS
-from tlp_tvm.training.run import TRAIN_SPLIT
-from tlp_tvm.training.settings import TrainSettings
+from tlp_tvm.training.runs.train_run import TRAIN_SPLIT
+from tlp_tvm.training.train_settings import TrainSettings
 
 TENSET = {"8.6M": 8_600_000, "52M": 52_000_000}
 """Records of one platform of TenSet, and of all six."""

@@ -6,7 +6,7 @@ import importlib
 
 import typer
 
-from tlp_tvm.cli.common import one_sentence_errors
+from tlp_tvm.cli.parts.common import one_sentence_errors
 
 COMMANDS = ("doctor", "collect", "train", "evaluate", "export", "tune", "compare", "report")
 """Modules of this package that each define a function of the same name."""

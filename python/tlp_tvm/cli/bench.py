@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import (
+from tlp_tvm.cli.parts.common import (
     JsonOption,
     console,
     layout_named,
@@ -52,7 +52,7 @@ def extract(
 
     Example: tlp-tvm bench extract --fresh 20000
     """
-    from tlp_tvm.cli.bench_tables import extract_table, trace_table
+    from tlp_tvm.cli.parts.bench_tables import extract_table, trace_table
 
     if _is_metaschedule(framework):
         from tlp_tvm.bench.extract_traces import bench_extract_traces
@@ -101,7 +101,7 @@ def score(
 
     Example: tlp-tvm bench score --torch-threads 1
     """
-    from tlp_tvm.cli.bench_tables import score_table
+    from tlp_tvm.cli.parts.bench_tables import score_table
 
     is_metaschedule = _is_metaschedule(framework)
     common: dict[str, Any] = {
@@ -134,14 +134,14 @@ def _is_metaschedule(framework: str) -> bool:
     """Whether that was asked for. Raises TvmNotFoundError, with the cure, where its TVM is not installed."""
     if one_of("--framework", framework, ["ansor", "metaschedule"]) == "ansor":
         return False
-    from tlp_tvm.metaschedule.locate import load_tvm
+    from tlp_tvm.metaschedule.loading.locate import load_tvm
 
     load_tvm()
     return True
 
 
 def _tasks_of(task: str) -> list[str]:
-    from tlp_tvm.metaschedule.workloads import WORKLOADS
+    from tlp_tvm.metaschedule.networks.workloads import WORKLOADS
 
     return list(WORKLOADS) if task == "all" else [one_of("--task", task, ["all", *WORKLOADS])]
 
@@ -184,8 +184,8 @@ def train(
     Example: tlp-tvm bench train runs/dataset --model paper --layout paper-cpu
     """
     from tlp_tvm.bench.train import bench_train
-    from tlp_tvm.cli.bench_tables import train_table
-    from tlp_tvm.training.settings import Precision, TrainSettings
+    from tlp_tvm.cli.parts.bench_tables import train_table
+    from tlp_tvm.training.train_settings import Precision, TrainSettings
 
     chosen = Precision(one_of("--precision", precision, [each.value for each in Precision]))
     with progress_console.status("starting") as status:

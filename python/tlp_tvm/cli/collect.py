@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import (
+from tlp_tvm.cli.parts.common import (
     FrameworkOption,
     JsonOption,
     console,
@@ -24,8 +24,8 @@ from tlp_tvm.cli.common import (
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from tlp_tvm.ansor.remote_worker import Fleet
     from tlp_tvm.collection import CollectResult
+    from tlp_tvm.measuring.remote_worker import Fleet
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
@@ -86,9 +86,9 @@ def collect(
 
     Example: tlp-tvm collect resnet_18-224 mobilenet-224 --budget 2h --out data/mine
     """
-    from tlp_tvm.ansor.native_messages import STANDARD_ERROR
     from tlp_tvm.collection import CollectSettings
     from tlp_tvm.collection import collect as collect_programs
+    from tlp_tvm.measuring.native_messages import STANDARD_ERROR
 
     settings = CollectSettings(
         networks=tuple(networks),
@@ -117,8 +117,8 @@ def collect(
 
 
 def _fleet(tracker: str, key: str) -> Fleet | None:
-    from tlp_tvm.ansor.remote_worker import Fleet
     from tlp_tvm.cli.fleet import address_of
+    from tlp_tvm.measuring.remote_worker import Fleet
 
     if bool(tracker) != bool(key):
         raise typer.BadParameter("expected --tracker and --key together, found one", param_hint="--tracker")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import (
+from tlp_tvm.cli.parts.common import (
     FrameworkOption,
     JsonOption,
     console,
@@ -67,11 +67,11 @@ def compare(
 
     Example: tlp-tvm compare bert_tiny-128 --tasks 2 --trials 128 --out runs/compare
     """
-    from tlp_tvm.ansor.native_messages import STANDARD_ERROR
     from tlp_tvm.comparison import CompareSettings
     from tlp_tvm.comparison import compare as compare_models
-    from tlp_tvm.comparison.plot import draw_comparison
-    from tlp_tvm.comparison.settings import contender
+    from tlp_tvm.comparison.compare_settings import contender
+    from tlp_tvm.comparison.comparison_plot import draw_comparison
+    from tlp_tvm.measuring.native_messages import STANDARD_ERROR
 
     framework = framework_of(framework)
     chosen = [contender(text, measures_per_round, population, framework) for text in models.split(",")]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, one_sentence_errors, print_json, progress_console
+from tlp_tvm.cli.parts.common import JsonOption, console, one_sentence_errors, print_json, progress_console
 
 if TYPE_CHECKING:
-    from tlp_tvm.dataset.build import Progress
-    from tlp_tvm.dataset.manifest import Manifest
-    from tlp_tvm.dataset.split_rules import SplitRule
+    from tlp_tvm.dataset.building.build import Progress
+    from tlp_tvm.dataset.building.split_rules import SplitRule
+    from tlp_tvm.dataset.reading.manifest import Manifest
 
 app = typer.Typer(
     help="Build, import, check and describe datasets of measured programs.", no_args_is_help=True
@@ -125,7 +125,7 @@ def build(
 
     Example: tlp-tvm dataset build datasets/epyc --out datasets/epyc.built --split task
     """
-    from tlp_tvm.dataset.build import build_dataset
+    from tlp_tvm.dataset.building.build import build_dataset
 
     rule = _rule(split, test, test_share, validation_share, seed, near_duplicates)
     with _progress() as progress:
@@ -171,8 +171,8 @@ def import_tenset(
 
     Example: tlp-tvm dataset import-tenset scripts/dataset_cpu --out tenset-cpu --trust-pickle
     """
-    from tlp_tvm.dataset.build import build_from
-    from tlp_tvm.dataset.tenset import published_split, tenset_source
+    from tlp_tvm.dataset.building.build import build_from
+    from tlp_tvm.dataset.building.tenset import published_split, tenset_source
 
     source = tenset_source(tree, trust_pickle=trust_pickle)
     rule = _rule(split, test, test_share, validation_share, seed, near_duplicates)
@@ -214,12 +214,12 @@ def stats(
     from rich.progress import track
 
     from tlp_tvm.dataset import open_dataset
-    from tlp_tvm.dataset.frameworks import PRESETS_OF, check_layout
-    from tlp_tvm.dataset.statistics import DatasetStatistics
-    from tlp_tvm.dataset.statistics_summary import summary_of
-    from tlp_tvm.dataset.statistics_tables import statistics_tables
+    from tlp_tvm.dataset.statistics.counting import DatasetStatistics
+    from tlp_tvm.dataset.statistics.statistics_summary import summary_of
+    from tlp_tvm.dataset.statistics.statistics_tables import statistics_tables
     from tlp_tvm.files import write_whole
     from tlp_tvm.layout import PRESETS, FeatureLayout
+    from tlp_tvm.records.detect import PRESETS_OF, check_layout
 
     opened = open_dataset(dataset)
     layouts = [
@@ -234,7 +234,7 @@ def stats(
         statistics.add_shard(i)
     told = summary_of(statistics)
     if html is not None:
-        from tlp_tvm.dataset.statistics_page import statistics_page
+        from tlp_tvm.pages.statistics_page import statistics_page
 
         write_whole(html, statistics_page(statistics))
         progress_console.print(f"wrote {html}", highlight=False)
@@ -285,7 +285,7 @@ def _rule(
     near: Near | None,
 ) -> SplitRule | None:
     """The rule that the options name; None where they name none."""
-    from tlp_tvm.dataset.split_rules import FamilySplit, KeepSplits, TaskSplit
+    from tlp_tvm.dataset.building.split_rules import FamilySplit, KeepSplits, TaskSplit
 
     if test and split is not Split.FAMILY:
         raise typer.BadParameter("goes with --split family only", param_hint="--test")

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, print_json, progress_console
+from tlp_tvm.cli.parts.common import JsonOption, console, print_json, progress_console
 
 
 def doctor(as_json: JsonOption = False) -> None:
@@ -15,7 +15,7 @@ def doctor(as_json: JsonOption = False) -> None:
 
     Exit code 0 if all is well, 1 if not. Example: tlp-tvm doctor
     """
-    from tlp_tvm.diagnosis import diagnose
+    from tlp_tvm.machine.checks import diagnose
 
     with progress_console.status("looking at TVM, the CPU and torch"):
         checks = diagnose()

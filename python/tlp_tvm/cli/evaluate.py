@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, print_json, progress_console
-from tlp_tvm.cli.few_shot import EPOCHS as FEW_SHOT_EPOCHS
-from tlp_tvm.cli.few_shot import FewShotOptions, evaluate_few_shot
+from tlp_tvm.cli.parts.common import JsonOption, console, print_json, progress_console
+from tlp_tvm.cli.parts.few_labels import EPOCHS as FEW_SHOT_EPOCHS
+from tlp_tvm.cli.parts.few_labels import FewShotOptions, evaluate_few_shot
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tlp_tvm.evaluation.comparing import RankerComparison
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.evaluation.rankers import Ranker
+    from tlp_tvm.evaluation.side_by_side import RankerComparison
 
 EPOCHS = 50
 RECIPES = "local, mtl, blend, finetune, pretrain, impute"
@@ -98,14 +98,14 @@ def evaluate(
 
     Example: tlp-tvm evaluate epyc datasets/epyc --baselines xgboost-sequence --seeds 3 --seen 0,16
     """
-    from tlp_tvm.dataset.frameworks import framework_of_dataset
-    from tlp_tvm.evaluation.baselines.settings import user_cache
-    from tlp_tvm.evaluation.comparing import KS, compare_rankers
+    from tlp_tvm.evaluation.baselines.baseline_settings import user_cache
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.evaluation.rankers import ModelRanker
-    from tlp_tvm.evaluation.report import evaluate as evaluate_scores
+    from tlp_tvm.evaluation.ranking_report import evaluate as evaluate_scores
+    from tlp_tvm.evaluation.side_by_side import KS, compare_rankers
     from tlp_tvm.layout import FeatureLayout
     from tlp_tvm.model.checkpoint import load_model
+    from tlp_tvm.records.detect import framework_of_dataset
 
     models, dataset = _models_and_dataset(names)
     if few_shot is not None:
@@ -164,7 +164,7 @@ def evaluate(
             tell=status.update,
         )
     if png is not None:
-        from tlp_tvm.evaluation.plot import draw_rankers
+        from tlp_tvm.evaluation.ranking_plot import draw_rankers
 
         draw_rankers(comparison.rows, png)
     if as_json:
@@ -201,7 +201,7 @@ def _fitted(
     names: Sequence[str], rounds: int, epochs: int | None, cache: Path | None, device: str
 ) -> list[Ranker]:
     from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
-    from tlp_tvm.evaluation.baselines.settings import user_cache
+    from tlp_tvm.evaluation.baselines.baseline_settings import user_cache
 
     return make_baselines(
         names, BaselineSettings(rounds=rounds, epochs=epochs, cache=cache or user_cache(), device=device)
@@ -266,7 +266,7 @@ def _print_notes(comparison: RankerComparison) -> None:
 
 
 def table_of(rows: list[dict[str, Any]], title: str) -> Table:
-    """Rows of `tlp_tvm.evaluation.report` as a table."""
+    """Rows of `tlp_tvm.evaluation.ranking_report` as a table."""
     from rich.table import Table
 
     table = Table(title=title, caption="random: the mean of random picks (nine of ten of them between)")

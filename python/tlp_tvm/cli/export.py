@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tlp_tvm.cli.common import JsonOption, console, print_json
+from tlp_tvm.cli.parts.common import JsonOption, console, print_json
 
 
 def export(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tlp_tvm.cli.common import console, one_sentence_errors
+from tlp_tvm.cli.parts.common import console, one_sentence_errors
 from tlp_tvm.errors import CollectionError
 
 app = typer.Typer(help="Devices to measure on: a tracker, and a server on each device.", no_args_is_help=True)
@@ -35,7 +35,7 @@ def tracker(
 
     Example: tlp-tvm fleet tracker --host 127.0.0.1 --port 9190
     """
-    from tlp_tvm.ansor.locate import load_tvm
+    from tlp_tvm.ansor.loading.locate import load_tvm
 
     load_tvm()
     from tvm.rpc.tracker import Tracker
@@ -65,7 +65,7 @@ def device(
 
     Example: tlp-tvm fleet device --tracker 127.0.0.1:9190 --key my-cpu --threads 2
     """
-    from tlp_tvm.ansor.locate import load_tvm
+    from tlp_tvm.ansor.loading.locate import load_tvm
 
     address = address_of(tracker)
     if threads:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tlp_tvm.cli.common import console, progress_console
+from tlp_tvm.cli.parts.common import console, progress_console
 
 PAGE = "report.html"
 
@@ -31,7 +31,7 @@ def report(
     Example: tlp-tvm report runs/dqn --out dqn.html
     """
     from tlp_tvm.files import write_whole
-    from tlp_tvm.report import report_page
+    from tlp_tvm.pages import report_page
 
     with progress_console.status("scoring and drawing"):
         text = report_page(run, model)

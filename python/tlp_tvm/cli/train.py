@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.add_platform import train_addition
-from tlp_tvm.cli.common import JsonOption, console, layout_named, one_of, print_json
+from tlp_tvm.cli.parts.added_platform import train_addition
+from tlp_tvm.cli.parts.common import JsonOption, console, layout_named, one_of, print_json
 
 if TYPE_CHECKING:
     from tlp_tvm.model.config import ModelConfig
-    from tlp_tvm.training.run import Recipe
+    from tlp_tvm.training.runs.train_run import Recipe
 
 LOSSES = "mse, lambdarank or pairwise"
 PRECISIONS = "auto, float32 or bfloat16; auto is bfloat16 on a GPU that has it."
@@ -110,15 +110,15 @@ def train(
 
     Example: tlp-tvm train datasets/epyc --out runs/epyc
     """
-    from tlp_tvm.cli.training_progress import TrainingProgress
-    from tlp_tvm.dataset.frameworks import framework_of_dataset
+    from tlp_tvm.cli.parts.training_progress import TrainingProgress
     from tlp_tvm.model.losses import Loss
     from tlp_tvm.model.tlp import Backbone
-    from tlp_tvm.training.add_platform import Addition
+    from tlp_tvm.records.detect import framework_of_dataset
     from tlp_tvm.training.peers import writes_here
     from tlp_tvm.training.recipe import MODELS
-    from tlp_tvm.training.run import HOLD_OUT, Recipe, train_model
-    from tlp_tvm.training.settings import Precision, TrainSettings
+    from tlp_tvm.training.runs.add_platform import Addition
+    from tlp_tvm.training.runs.train_run import HOLD_OUT, Recipe, train_model
+    from tlp_tvm.training.train_settings import Precision, TrainSettings
 
     given = {"hidden": hidden, "members": members, "dropout": dropout}
     training = TrainSettings(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.common import (
+from tlp_tvm.cli.parts.common import (
     FrameworkOption,
     JsonOption,
     console,
@@ -24,9 +24,9 @@ _NONE = float("inf")
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from tlp_tvm.ansor.tune_observer import TuneObserver
-    from tlp_tvm.ansor.tune_settings import TuneResult
-    from tlp_tvm.tuned.timing import EndToEnd
+    from tlp_tvm.tuning.tune_observer import TuneObserver
+    from tlp_tvm.tuning.tune_settings import TuneResult
+    from tlp_tvm.tuning.turns import EndToEnd
 
 
 def tune(
@@ -103,8 +103,8 @@ def tune(
     Example: tlp-tvm tune net.onnx --shape image=1,3,224,224 --warm-start runs/dqn --out runs/net
     """
     if framework_of(framework) == "metaschedule":
-        from tlp_tvm.metaschedule.tuning import TraceTuneSettings
-        from tlp_tvm.metaschedule.tuning import tune_network as tune_traces
+        from tlp_tvm.metaschedule.search.tuning import TraceTuneSettings
+        from tlp_tvm.metaschedule.search.tuning import tune_network as tune_traces
 
         ansors = {
             "--shape": shape,
@@ -122,10 +122,10 @@ def tune(
         asked = TraceTuneSettings(network, out, model, target, trials, platform, seed, measures_per_round)
         _tune(lambda observer: tune_traces(asked, observer), as_json)
         return
-    from tlp_tvm.ansor.measure import MeasureSettings
-    from tlp_tvm.ansor.network_files import parse_shapes
-    from tlp_tvm.ansor.tune_settings import TuneSettings
-    from tlp_tvm.ansor.tuning import tune_network
+    from tlp_tvm.ansor.networks.network_files import parse_shapes
+    from tlp_tvm.ansor.search.tuning import tune_network
+    from tlp_tvm.measuring.pool import MeasureSettings
+    from tlp_tvm.tuning.tune_settings import TuneSettings
 
     settings = TuneSettings(
         network=network,
@@ -150,7 +150,7 @@ def tune(
 
 def _tune(run: Callable[[TuneObserver], TuneResult], as_json: bool) -> None:
     """Tune with a line of progress, and say what came of it."""
-    from tlp_tvm.ansor.native_messages import STANDARD_ERROR
+    from tlp_tvm.measuring.native_messages import STANDARD_ERROR
 
     # A descriptor of its own for the progress: standard error itself is TVM's during the search.
     with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
@@ -162,7 +162,7 @@ def _tune(run: Callable[[TuneObserver], TuneResult], as_json: bool) -> None:
 
 
 def _observer(progress: Progress) -> Any:
-    from tlp_tvm.ansor.tune_observer import TuneObserver
+    from tlp_tvm.tuning.tune_observer import TuneObserver
 
     class Shown(TuneObserver):
         """One line: the step, or programs measured with the estimate and failures so far."""
@@ -245,13 +245,13 @@ def _print(result: TuneResult) -> None:
     if result.library is None:
         _say(f"library: none, {result.no_library}")
     else:
-        from tlp_tvm.tuned.network import line_that_runs
+        from tlp_tvm.tuning.tuned_library import line_that_runs
 
         _say(f"library: {result.library}, run by\n  {line_that_runs(result.library.parent)}")
 
 
 def _say_times(ended: EndToEnd) -> None:
-    from tlp_tvm.tuned.timing import ROUNDING
+    from tlp_tvm.tuning.turns import ROUNDING
 
     _say(
         f"untuned [bold]{ended.untuned_latency * 1e3:.4g} ms[/], "

@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import Any
 
 import tlp_tvm
-from tlp_tvm.ansor.cpu import this_cpu
-from tlp_tvm.ansor.measure import MeasureSettings, reason_of
-from tlp_tvm.ansor.measure_worker import Outcome, realtime_allowed
-from tlp_tvm.ansor.native_messages import native_messages_to
-from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
+from tlp_tvm.collection.collect_observer import CollectObserver
+from tlp_tvm.collection.collect_settings import CollectResult, CollectSettings
+from tlp_tvm.collection.collecting_model import asked_model, choice_of, model_name, prior_of
 from tlp_tvm.collection.folder import CollectionFolder, split_target
 from tlp_tvm.collection.framework import Pool, framework_named
-from tlp_tvm.collection.model import asked_model, choice_of, model_name, prior_of
-from tlp_tvm.collection.observer import CollectObserver
-from tlp_tvm.collection.plan import PlannedTask
-from tlp_tvm.collection.programs import Prior, Program, ProgramSource
-from tlp_tvm.collection.settings import CollectResult, CollectSettings
-from tlp_tvm.dataset.source import find_source
+from tlp_tvm.collection.planning import PlannedTask
+from tlp_tvm.collection.program_source import Prior, Program, ProgramSource
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.latency import latency_of_costs
+from tlp_tvm.machine.cpu import this_cpu
+from tlp_tvm.measuring.child import Outcome, realtime_allowed
+from tlp_tvm.measuring.native_messages import native_messages_to
+from tlp_tvm.measuring.pool import MeasureSettings, reason_of
+from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
+from tlp_tvm.records.source import find_source
 
 HOPELESS = 16
 """Failures in a row, after which no more programs of a task are tried."""

@@ -8,20 +8,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from tlp_tvm.ansor.measure import MeasureSettings
-from tlp_tvm.ansor.measure_worker import Outcome
+from tlp_tvm.measuring.child import Outcome
+from tlp_tvm.measuring.pool import MeasureSettings
 
 if TYPE_CHECKING:
-    from tlp_tvm.ansor.remote_worker import Fleet
-    from tlp_tvm.collection.plan import PlannedTask
-    from tlp_tvm.collection.programs import Prior, ProgramSource
+    from tlp_tvm.collection.planning import PlannedTask
+    from tlp_tvm.collection.program_source import Prior, ProgramSource
+    from tlp_tvm.measuring.remote_worker import Fleet
 
-FRAMEWORKS = {"ansor": "tlp_tvm.ansor.collecting", "metaschedule": "tlp_tvm.metaschedule.collecting"}
+FRAMEWORKS = {
+    "ansor": "tlp_tvm.ansor.search.collecting",
+    "metaschedule": "tlp_tvm.metaschedule.search.collecting",
+}
 """Name -> the module with its `FRAMEWORK`; nothing of a framework is imported before it is asked for."""
 
 
 class Pool(Protocol):
-    """Children that compile and time programs; a context manager. See `ansor.measure.MeasuringPool`."""
+    """Children that compile and time programs; a context manager. See `measuring.pool.MeasuringPool`."""
 
     def __enter__(self) -> Any: ...
 
@@ -64,7 +67,7 @@ class Framework(Protocol):
     def plan(
         self, networks: Sequence[str], target: Any, tell: Callable[[str], None], split_for: Any
     ) -> list[PlannedTask]:
-        """The tasks of networks, each once; `split_for` as for `collection.plan.plan_tasks`.
+        """The tasks of networks, each once; `split_for` as for `collection.planning.plan_tasks`.
 
         Raises:
             NetworkError: no such network.

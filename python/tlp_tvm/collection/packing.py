@@ -7,10 +7,10 @@ import gzip
 import os
 from pathlib import Path
 
-from tlp_tvm.ansor.history import mend_log
-from tlp_tvm.dataset.source import TASK_TABLE, WORKLOADS
 from tlp_tvm.errors import CollectionError, DatasetError
 from tlp_tvm.files import read_unpacked, write_whole
+from tlp_tvm.records.source import TASK_TABLE, WORKLOADS
+from tlp_tvm.tuning.history import mend_log
 
 
 def pack(folder: str | os.PathLike[str]) -> tuple[int, int]:

@@ -13,18 +13,18 @@ from typing import Any
 import numpy as np
 
 import tlp_tvm
-from tlp_tvm.ansor.cpu import this_cpu
-from tlp_tvm.ansor.native_messages import native_messages_to
-from tlp_tvm.ansor.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.collection.framework import Framework, framework_named
-from tlp_tvm.collection.plan import PlannedTask
+from tlp_tvm.collection.planning import PlannedTask
+from tlp_tvm.comparison.compare_settings import CompareObserver, CompareSettings
 from tlp_tvm.comparison.finals import timed_again
 from tlp_tvm.comparison.framework import contenders_of
 from tlp_tvm.comparison.session import Session
-from tlp_tvm.comparison.settings import CompareObserver, CompareSettings
 from tlp_tvm.comparison.summary import FORMAT, FORMAT_VERSION, RESULTS, Comparison, read_comparison
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.files import write_whole
+from tlp_tvm.machine.cpu import this_cpu
+from tlp_tvm.measuring.native_messages import native_messages_to
+from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.pretrained import DEFAULT_MODELS
 
 

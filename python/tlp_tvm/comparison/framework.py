@@ -7,10 +7,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import IO, Any, Protocol
 
-from tlp_tvm.ansor.measure import MeasureSettings, MeasuringPool
-from tlp_tvm.comparison.settings import Contender
+from tlp_tvm.comparison.compare_settings import Contender
+from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool
 
-CONTENDERS = {"ansor": "tlp_tvm.ansor.contenders", "metaschedule": "tlp_tvm.metaschedule.contenders"}
+CONTENDERS = {
+    "ansor": "tlp_tvm.ansor.search.contenders",
+    "metaschedule": "tlp_tvm.metaschedule.search.contenders",
+}
 """Name -> the module with its `CONTENDERS`; nothing of a framework is imported before it is asked for."""
 
 
@@ -48,7 +51,7 @@ class Contenders(Protocol):
 
         Args:
             contender: whose search it is.
-            task: `collection.plan.PlannedTask` of this framework.
+            task: `collection.planning.PlannedTask` of this framework.
             seed: of the search, any non-negative integer.
             trials: programs that it will measure in all, at most.
             scorer: the loaded model of those of "tlp"; None if there are none.

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm.collection.plan import PlannedTask
+from tlp_tvm.collection.planning import PlannedTask
+from tlp_tvm.comparison.compare_settings import CompareSettings, Contender
 from tlp_tvm.comparison.framework import contenders_of
-from tlp_tvm.comparison.settings import CompareSettings, Contender
 from tlp_tvm.comparison.stopwatch import PARTS
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.comparison.settings import BASELINE
+from tlp_tvm.comparison.compare_settings import BASELINE
 from tlp_tvm.errors import ComparisonError
 
 RESULTS = "comparison.json"

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tlp_tvm.dataset.built import BuiltDataset
+    from tlp_tvm.dataset.reading.built import BuiltDataset
 
 
 def open_dataset(path: str | os.PathLike[str]) -> BuiltDataset:
@@ -15,7 +15,7 @@ def open_dataset(path: str | os.PathLike[str]) -> BuiltDataset:
     Raises:
         DatasetError: it is missing, damaged, of another version, or lacks a shard.
     """
-    from tlp_tvm.dataset.built import open_built  # pyarrow takes a while to import
+    from tlp_tvm.dataset.reading.built import open_built  # pyarrow takes a while to import
 
     return open_built(path)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.dataset.records import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.features import Embedding, FeatureLayout
 

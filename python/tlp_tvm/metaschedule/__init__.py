@@ -6,15 +6,15 @@ import importlib
 from typing import Any
 
 _HOMES = {
-    "TLPCostModel": "cost_model",
-    "TraceRecords": "records",
-    "TvmInfo": "locate",
-    "load_tuned": "library",
-    "load_tvm": "locate",
-    "local_builder": "builder",
-    "read_tuning_records": "records",
-    "sample_traces": "sampling",
-    "tvm_info": "locate",
+    "TLPCostModel": "search.cost_model",
+    "TraceRecords": "reading.databases",
+    "TvmInfo": "loading.locate",
+    "load_tuned": "networks.library",
+    "load_tvm": "loading.locate",
+    "local_builder": "search.builder",
+    "read_tuning_records": "reading.databases",
+    "sample_traces": "search.sampling",
+    "tvm_info": "loading.locate",
 }
 """Public name to the module that defines it."""
 

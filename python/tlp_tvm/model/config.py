@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tlp_tvm import __version__
-from tlp_tvm.dataset.records import Platform
+from tlp_tvm.dataset.reading.measured import Platform
 from tlp_tvm.errors import LayoutError, ModelFileError
 from tlp_tvm.layout import PRESETS, FeatureLayout
 from tlp_tvm.model.tlp import TLPSettings

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 
 Lists = list[NDArray[np.int64]]
 """Indices of programs, a list a task or part of one."""

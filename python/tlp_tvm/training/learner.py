@@ -12,9 +12,9 @@ from tlp_tvm.model.losses import FUNCTIONS, imitation
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.batches import Batch
 from tlp_tvm.training.peers import Peers
-from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.start import Start
 from tlp_tvm.training.teacher import IMITATION, Teacher
+from tlp_tvm.training.train_settings import TrainSettings
 
 
 class Learner:

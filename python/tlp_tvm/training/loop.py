@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import TrainingError
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLPSettings
 from tlp_tvm.training.batches import batch_of, epoch_of, labelled_in, made_ahead
+from tlp_tvm.training.epoch_log import write_metrics
 from tlp_tvm.training.learner import Learner, copy_of
-from tlp_tvm.training.metrics import write_metrics
 from tlp_tvm.training.peers import ALONE, Peers
-from tlp_tvm.training.settings import TrainSettings
 from tlp_tvm.training.start import Start
 from tlp_tvm.training.state import TrainState, adam_tensors, restore_adam
 from tlp_tvm.training.teacher import Teacher
+from tlp_tvm.training.train_settings import TrainSettings
 from tlp_tvm.training.validation import validate
 
 SAVE_SECONDS = 60.0

@@ -14,7 +14,7 @@ from torch import Tensor
 from tlp_tvm.model.tlp import TLP
 
 if TYPE_CHECKING:
-    from tlp_tvm.training.settings import TrainSettings
+    from tlp_tvm.training.train_settings import TrainSettings
 
 FEW_STEPS = 300
 """Steps that a training on few labels makes at least, whatever its epochs."""

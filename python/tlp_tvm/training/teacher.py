@@ -14,7 +14,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.model.scoring import ScoringModel
 

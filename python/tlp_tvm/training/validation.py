@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from tlp_tvm.dataset.records import MeasuredDataset
-from tlp_tvm.evaluation.ranking import spearman
-from tlp_tvm.evaluation.report import MEAN_OVER_TASKS, ReportRow, evaluate, ranked_tasks
-from tlp_tvm.evaluation.topk import mean_top_k
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
+from tlp_tvm.evaluation.ranking_report import MEAN_OVER_TASKS, ReportRow, evaluate, ranked_tasks
+from tlp_tvm.metrics.correlation import spearman
+from tlp_tvm.metrics.topk import mean_top_k
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.batches import made_ahead, parts_of
 from tlp_tvm.training.peers import ALONE, Peers

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tlp_tvm.errors import DatasetError
-from tlp_tvm.evaluation.baselines.settings import BaselineSettings
-from tlp_tvm.evaluation.comparing import RANDOM
+from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
 from tlp_tvm.evaluation.rankers import Ranker
+from tlp_tvm.evaluation.side_by_side import RANDOM
 
 BASELINES: dict[str, str] = {
     RANDOM: "what a random pick reaches on average",

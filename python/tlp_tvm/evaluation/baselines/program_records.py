@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from tlp_tvm.ansor.records import iter_records
-from tlp_tvm.dataset.source import find_source, is_built
+from tlp_tvm.ansor.reading.records import iter_records
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.features import RecordBatch
+from tlp_tvm.records.source import find_source, is_built
 
 
 def records_of(corpus: Corpus, tasks: Collection[int]) -> dict[int, list[str]]:
@@ -64,7 +64,7 @@ def _programs(corpus: Corpus) -> Iterator[tuple[str, int, RecordBatch, int]]:
 def _programs_of_built(
     corpus: Corpus, folder: str | os.PathLike[str]
 ) -> Iterator[tuple[str, int, RecordBatch, int]]:
-    from tlp_tvm.dataset.built import open_built  # pyarrow takes a while to import
+    from tlp_tvm.dataset.reading.built import open_built  # pyarrow takes a while to import
 
     built = open_built(folder)
     names = [platform.name for platform in built.manifest.platforms]

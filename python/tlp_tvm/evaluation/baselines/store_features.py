@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.locate import load_tvm
-from tlp_tvm.ansor.networks import load_network
-from tlp_tvm.ansor.tasks import extract_tasks
-from tlp_tvm.ansor.tune_inputs import hardware_of, quiet_builds, target_of
-from tlp_tvm.collection.plan import task_id
-from tlp_tvm.dataset.records import MeasuredTask
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.networks.builtin import load_network
+from tlp_tvm.ansor.networks.tasks import extract_tasks
+from tlp_tvm.ansor.search.tune_inputs import hardware_of, quiet_builds, target_of
+from tlp_tvm.collection.planning import task_id
+from tlp_tvm.dataset.reading.measured import MeasuredTask
 from tlp_tvm.errors import DatasetError, NetworkError, TuningError
 from tlp_tvm.evaluation.baselines.program_records import records_of, with_task
 from tlp_tvm.evaluation.corpus import Corpus

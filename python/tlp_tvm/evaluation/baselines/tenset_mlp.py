@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tlp_tvm.evaluation.baselines.settings import PUBLISHED_EPOCHS, BaselineSettings
+from tlp_tvm.evaluation.baselines.baseline_settings import PUBLISHED_EPOCHS, BaselineSettings
 from tlp_tvm.evaluation.baselines.store_features import WIDTH, StoreFeatures, store_features
 from tlp_tvm.evaluation.baselines.training_tables import labelled
 from tlp_tvm.evaluation.corpus import Corpus

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.dataset.records import MeasuredDataset
-from tlp_tvm.dataset.splits import fold_of
-from tlp_tvm.evaluation.baselines.settings import PUBLISHED_EPOCHS, BaselineSettings
+from tlp_tvm.dataset.reading.holding_out import fold_of
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
+from tlp_tvm.evaluation.baselines.baseline_settings import PUBLISHED_EPOCHS, BaselineSettings
 from tlp_tvm.evaluation.baselines.training_tables import FOLDS
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import AT_ONCE, Programs, Tell, adapted
@@ -22,7 +22,7 @@ from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.loop import train
 from tlp_tvm.training.recipe import MODELS
-from tlp_tvm.training.settings import TrainSettings
+from tlp_tvm.training.train_settings import TrainSettings
 
 
 class TrainedTLP:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tlp_tvm.dataset.splits import fold_of
+from tlp_tvm.dataset.reading.holding_out import fold_of
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Ranker
-from tlp_tvm.evaluation.topk import RankedTask, mean_top_k
+from tlp_tvm.metrics.topk import RankedTask, mean_top_k
 
 FOLDS = 5
 """One task in so many is held out to choose by."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
 from tlp_tvm.evaluation.baselines.boosting import ROUNDS_SEEN, common_parameters, load_xgboost
-from tlp_tvm.evaluation.baselines.settings import BaselineSettings
 from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_features
 from tlp_tvm.evaluation.baselines.training_tables import labelled
 from tlp_tvm.evaluation.corpus import Corpus

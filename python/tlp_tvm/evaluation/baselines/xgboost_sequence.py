@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
 from tlp_tvm.evaluation.baselines.boosting import ROUNDS_SEEN, boost, scores_of
-from tlp_tvm.evaluation.baselines.settings import BaselineSettings
 from tlp_tvm.evaluation.baselines.training_tables import held_out_score, hold_out, labelled
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Tell, labels_of

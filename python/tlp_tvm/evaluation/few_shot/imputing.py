@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.evaluation.rankers import Programs
 
 PRIOR = 30.0

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from torch import Tensor
 
-from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import ModelFileError
+from tlp_tvm.evaluation.few_shot.few_shot_settings import FewShotSettings
 from tlp_tvm.evaluation.few_shot.labels import of_platforms
 from tlp_tvm.evaluation.few_shot.pretraining import pretrain
-from tlp_tvm.evaluation.few_shot.settings import FewShotSettings
 from tlp_tvm.files import one_at_a_time, write_whole
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLP, TLPSettings

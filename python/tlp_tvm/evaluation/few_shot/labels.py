@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.evaluation.rankers import Programs
 
 

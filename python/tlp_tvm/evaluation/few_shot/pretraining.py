@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tlp_tvm.dataset.records import MeasuredDataset
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.model.tlp import TLP, Member, TLPSettings
 from tlp_tvm.training.batches import epoch_of
-from tlp_tvm.training.settings import TrainSettings
+from tlp_tvm.training.train_settings import TrainSettings
 
 HIDDEN_SHARE = 0.3
 """Primitives that are hidden: half of them whole, of the other half all but their kind."""

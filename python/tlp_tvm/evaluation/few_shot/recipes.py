@@ -12,15 +12,10 @@ from torch import Tensor
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.few_shot.imputing import with_imputed
 from tlp_tvm.evaluation.few_shot.lab import Fitted, Lab
-from tlp_tvm.evaluation.few_shot.labels import (
-    measured_on,
-    of_platforms,
-    of_programs,
-    with_labels,
-)
+from tlp_tvm.evaluation.few_shot.labels import measured_on, of_platforms, of_programs, with_labels
 from tlp_tvm.evaluation.rankers import Programs
 from tlp_tvm.model.tlp import TLPSettings
-from tlp_tvm.training.new_head import with_new_head
+from tlp_tvm.training.runs.new_head import with_new_head
 from tlp_tvm.training.start import FINETUNE_RATE, Start, long_enough
 
 

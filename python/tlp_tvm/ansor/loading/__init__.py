@@ -1,0 +1,1 @@
+"""Finding and loading a TVM with Ansor, and checking that it is read correctly."""

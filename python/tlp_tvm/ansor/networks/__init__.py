@@ -1,0 +1,1 @@
+"""Networks, their tasks, and the libraries they become, in Relay."""

@@ -1,0 +1,147 @@
+"""The whole network, built as it comes and built from a tuning's records, side by side."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.networks.layout_rewrite import best_records
+from tlp_tvm.errors import TuningError
+from tlp_tvm.tuning.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
+
+
+def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
+    """Compile a network with TVM's own schedules.
+
+    Args:
+        module: Relay module.
+        parameters: by name.
+        target: TVM target.
+
+    Raises:
+        TuningError: TVM cannot compile it.
+    """
+    tvm = load_tvm()
+    try:
+        with tvm.transform.PassContext(opt_level=3):
+            return tvm.relay.build(module, target=target, params=parameters)
+    except (tvm.TVMError, RuntimeError) as failure:
+        raise TuningError(
+            f"expected a network that TVM can compile for {target.kind.name}, found: {_reason(failure)}; "
+            "choose another network or target"
+        ) from failure
+
+
+def build_tuned(
+    module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str], keys: set[str]
+) -> Any:
+    """Compile a network with the best record of each task; a task without one gets TVM's own schedule.
+
+    What can fail for a program that was measured is the rewriting of its weights: then it is left out.
+
+    Args:
+        module: Relay module.
+        parameters: by name.
+        target: TVM target.
+        log: TVM's record file.
+        kept: workload keys of tasks whose weights stay as they are.
+        keys: workload keys of all tasks.
+
+    Raises:
+        TuningError: TVM cannot compile it, as for a GPU without its compiler.
+    """
+    error = load_tvm().TVMError
+    try:
+        return _build_tuned(module, parameters, target, log, kept)
+    except error:
+        pass
+    except RuntimeError as failure:
+        raise _not_built(log, failure) from failure
+    try:
+        return _build_tuned(module, parameters, target, log, keys)
+    except (error, RuntimeError) as failure:
+        raise _not_built(log, failure) from failure
+
+
+def _not_built(log: Path, failure: BaseException) -> TuningError:
+    return TuningError(
+        f"{log}: expected records that the network can be built from, found: {_reason(failure)}"
+    )
+
+
+def _reason(failure: BaseException) -> str:
+    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
+    return lines[-1] if lines else type(failure).__name__
+
+
+def _build_tuned(module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str]) -> Any:
+    tvm = load_tvm()
+    context = best_records(log, kept)
+    fallback = tvm.auto_scheduler.dispatcher.DispatchContext.current
+    verbose, fallback.verbose = fallback.verbose, 0  # what lacks a record is reported by the caller
+    try:
+        with (
+            context,
+            tvm.transform.PassContext(opt_level=3, config={"relay.backend.use_auto_scheduler": True}),
+        ):
+            return tvm.relay.build(module, target=target, params=parameters)
+    finally:
+        fallback.verbose = verbose
+
+
+def compare(
+    untuned: Any, tuned: Any, inputs: dict[str, NDArray[Any]], target: Any, turns: int, threads: int
+) -> EndToEnd:
+    """Run both in turns on the same input.
+
+    Args:
+        untuned: that `build_untuned` gave.
+        tuned: that `build_tuned` gave.
+        inputs: by name.
+        target: TVM target.
+        turns: timings of each.
+        threads: to run with.
+    """
+    return time_in_turns(
+        [functools.partial(_runner, each, inputs, target) for each in (untuned, tuned)], turns, threads
+    )
+
+
+def random_inputs(module: Any, parameters: dict[str, Any]) -> dict[str, NDArray[Any]]:
+    """Standard normal inputs, zeros where they are integers; the same at every call.
+
+    Args:
+        module: Relay module.
+        parameters: by name; the other variables of "main" are the inputs.
+    """
+    generator = np.random.default_rng(0)
+    inputs = {}
+    for variable in module["main"].params:
+        if variable.name_hint in parameters:
+            continue
+        kind = variable.type_annotation
+        shape = [int(extent) for extent in kind.shape]
+        inputs[variable.name_hint] = random_values(shape, str(kind.dtype), generator)
+    return inputs
+
+
+def _runner(library: Any, inputs: dict[str, NDArray[Any]], target: Any) -> Runner:
+    """Functions that time a network once, and that run it and give its outputs."""
+    tvm = load_tvm()
+    from tvm.contrib import graph_executor
+
+    device = tvm.device(str(target.kind.name), 0)
+    executor = graph_executor.GraphModule(library["default"](device))
+    executor.set_input(**inputs)
+    timer = executor.module.time_evaluator("run", device, number=1, repeat=1, min_repeat_ms=RUNS_MS)
+
+    def outputs_of() -> list[NDArray[Any]]:
+        executor.run()
+        return [executor.get_output(i).numpy() for i in range(executor.get_num_outputs())]
+
+    return lambda: float(timer().mean), outputs_of

@@ -1,0 +1,82 @@
+"""Tasks whose weights TVM cannot lay out anew are tuned with the weights as they are.
+
+For a network on a CPU, Ansor packs the constant weights of a convolution or dense layer to suit the schedule.
+The TVM 0.17 inside the wheel of `bitblas` cannot do that for dense layers (`IndexRewriter` in compute_dag.cc
+takes the digit in the axis name `i1` for an extent, and fails), and no program of such a task would compile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.search.sampling import sample_states
+
+_DRAWN = 64
+"""TVM drops invalid programs, and fails where none of those that it draws at a time is valid."""
+
+
+def keep_layout_where_needed(tasks: Sequence[Any]) -> tuple[list[Any], set[str]]:
+    """Try the rewrite on one random program of each task.
+
+    Args:
+        tasks: `auto_scheduler.SearchTask`s.
+
+    Returns:
+        The tasks, those that cannot be rewritten replaced by the same without a rewrite; their workload keys.
+    """
+    auto_scheduler = load_tvm().auto_scheduler
+    keep = auto_scheduler.LayoutRewriteOption.NO_REWRITE
+    result, kept = [], set()
+    for task in tasks:
+        chosen = task
+        if task.layout_rewrite_option != keep and not _can_rewrite(task):
+            chosen = auto_scheduler.SearchTask(
+                workload_key=task.workload_key,
+                target=task.target,
+                hardware_params=task.hardware_params,
+                layout_rewrite_option=keep,
+                task_inputs=list(task.task_input_names) or None,
+                desc=task.desc,
+            )
+            kept.add(str(task.workload_key))
+        result.append(chosen)
+    return result, kept
+
+
+def best_records(log: Path, kept: Collection[str]) -> Any:
+    """TVM's `ApplyHistoryBest` for building a network, that leaves the layout of some tasks alone.
+
+    Args:
+        log: TVM's record file.
+        kept: workload keys of the tasks whose weights stay as they are.
+
+    Returns:
+        A context manager.
+    """
+    auto_scheduler = load_tvm().auto_scheduler
+    tracing = auto_scheduler.relay_integration
+
+    class BestRecords(auto_scheduler.ApplyHistoryBest):  # type: ignore[misc, name-defined]
+        def query(self, target: Any, workload_key: str, *others: Any) -> Any:
+            environment = tracing.TracingEnvironment.current
+            rewriting = (
+                environment is not None
+                and environment.tracing_mode == tracing.TracingMode.PREPARE_LAYOUT_REWRITE
+            )
+            if rewriting and workload_key in kept:
+                return None
+            return super().query(target, workload_key, *others)
+
+    return BestRecords(str(log))
+
+
+def _can_rewrite(task: Any) -> bool:
+    state = sample_states(task, _DRAWN)[0]
+    try:
+        task.compute_dag.apply_steps_from_state(state, layout_rewrite=task.layout_rewrite_option)
+    except load_tvm().TVMError:
+        return False
+    return True

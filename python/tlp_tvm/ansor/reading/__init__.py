@@ -1,0 +1,1 @@
+"""Ansor's states and measure records as primitive sequences."""

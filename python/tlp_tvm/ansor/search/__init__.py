@@ -1,0 +1,1 @@
+"""Ansor's search with a TLP model."""

@@ -1,0 +1,108 @@
+"""Ansor's searches, as a comparison sees them (`comparison.framework.Contenders`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import IO, Any
+
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.search.cost_model import TLPCostModel
+from tlp_tvm.ansor.search.policy import BATCH, ChoosingPolicy
+from tlp_tvm.collection.planning import PlannedTask
+from tlp_tvm.comparison.compare_settings import Contender
+from tlp_tvm.comparison.stopwatch import timed
+from tlp_tvm.latency import latency_of
+from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool
+from tlp_tvm.model.scoring import platform_or_mean
+
+_NEVER = 2**31 - 1
+
+
+class _Ansor:
+    """Stateless."""
+
+    def measuring(
+        self,
+        how: MeasureSettings,
+        output: IO[Any],
+        note: Callable[[float, Any], None],
+        check: Callable[[], None],
+    ) -> MeasuringPool:
+        def on_result(program: Any, result: Any, _reason: str) -> None:
+            note(latency_of(result), program)
+
+        return MeasuringPool(how, output, on_result, check)
+
+    def searcher(
+        self,
+        contender: Contender,
+        task: PlannedTask,
+        seed: int,
+        trials: int,
+        scorer: Any,
+        pool: Any,
+        spent: dict[str, float],
+    ) -> Callable[[int], Any]:
+        auto_scheduler = load_tvm().auto_scheduler
+        seed += 1  # TVM replaces a seed of 0 by a random one
+        builder = auto_scheduler.LocalBuilder(n_parallel=BATCH // 2)  # TVM measures twice as many at a time
+        runner = auto_scheduler.LocalRunner()
+        if contender.model == "tlp-online":
+            model = _TimedTLP(scorer, platform_or_mean(scorer, str(task.task.target)), online=True)
+            model.spent = spent
+            options = auto_scheduler.TuningOptions(builder=builder, runner=runner, verbose=0)
+            population = contender.population
+            return ChoosingPolicy(
+                task.task, model, options, population=population, seed=seed, diverse=True
+            ).continue_search_one_round
+        policy = auto_scheduler.SketchPolicy(
+            task.task,
+            _timed_model(_model_of(contender, seed - 1, scorer, str(task.task.target)), spent),
+            params={"evolutionary_search_population": contender.population},
+            seed=seed,
+            verbose=0,
+        )
+        # TVM gives up after 150 failures in a row; this search just goes on.
+        measurer = auto_scheduler.measure.ProgramMeasurer(builder, runner, [], 0, max_continuous_error=_NEVER)
+        return lambda count: policy.continue_search_one_round(count, measurer)
+
+
+CONTENDERS = _Ansor()
+
+
+def _model_of(contender: Contender, seed: int, scorer: Any, target: str) -> Any:
+    auto_scheduler = load_tvm().auto_scheduler
+    if contender.model == "random":
+        return auto_scheduler.RandomModel()
+    if contender.model == "xgb":
+        # As TVM's own task scheduler does: random programs in the first round, the model from then on.
+        return auto_scheduler.XGBModel(num_warmup_sample=contender.per_round, seed=seed, verbose_eval=0)
+    platform = platform_or_mean(scorer, target)
+    return TLPCostModel(scorer, platform, online=contender.model == "tlp-top")
+
+
+class _TimedTLP(TLPCostModel):
+    """Our model with a stop-watch."""
+
+    spent: dict[str, float]
+
+    def update(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        timed("learn", super().update, self.spent)(inputs, results)
+
+    def scores(self, task: Any, states: Any) -> Any:
+        return timed("score", super().scores, self.spent)(task, states)
+
+
+def _timed_model(model: Any, spent: dict[str, float]) -> Any:
+    """The same model with a stop-watch."""
+    load_tvm()
+    from tvm.auto_scheduler.cost_model.cost_model import PythonBasedModel
+
+    class Timed(PythonBasedModel):  # type: ignore[misc]
+        def update(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+            timed("learn", model.update, spent)(inputs, results)
+
+        def predict(self, task: Any, states: Any) -> Any:
+            return timed("score", model.predict, spent)(task, states)
+
+    return Timed()

@@ -1,0 +1,174 @@
+"""TLPCostModel: a TLP model in the place of the cost model that TVM's evolutionary search asks.
+
+    policy = auto_scheduler.SketchPolicy(task, TLPCostModel("epyc", "epyc-avx2-1c"))
+
+TVM calls `predict` with an Array of states, some ten thousand in a search round, and breeds from those with
+the best answers. The states are read natively out of that Array; no Python object is made for a state.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.adapting.adaptation import TaskAdapter
+from tlp_tvm.adapting.savings import Adapted
+from tlp_tvm.adapting.search_scores import Scorer, SearchScores, as_weights, model_name, name_of
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.reading.gpu_check import GpuCheck
+from tlp_tvm.errors import TuningError
+from tlp_tvm.features import extract_states
+from tlp_tvm.latency import latency_of
+
+load_tvm()
+_PythonBasedModel = importlib.import_module("tvm.auto_scheduler.cost_model.cost_model").PythonBasedModel
+
+BATCH = 8192
+"""States whose embeddings are in memory at a time; a search round of TVM asks for about 2,000 at once."""
+
+
+class TLPCostModel(_PythonBasedModel, SearchScores):  # type: ignore[misc, valid-type]
+    """Scores programs in TVM's search with a TLP model; `SearchScores` says what it holds."""
+
+    framework = "ansor"
+
+    def __init__(
+        self,
+        model: Scorer | str | os.PathLike[str],
+        platform: str | None = None,
+        device: str = "auto",
+        online: bool = False,
+    ) -> None:
+        """Load the model if need be.
+
+        Args:
+            model: a model, or what `tlp_tvm.load_model` takes: a shipped name, a checkpoint folder or an
+                exported file.
+            platform: one of the model's platforms, or "mean" for the mean of all heads; None for the one that
+                a task's target names.
+            device: "auto", or torch's name of the device to score on.
+            online: whether the model learns from the measurements of the search.
+
+        Raises:
+            ModelFileError: the model cannot be read, or reads programs of another framework.
+            TuningError: the model has no such platform.
+        """
+        super().__init__()
+        self.use_model(model, platform, device, online)
+        self._checks: dict[tuple[str, str], GpuCheck] = {}
+
+    def scores(self, task: Any, states: Any) -> NDArray[np.float32]:
+        """The logarithm of what `predict` gives, higher is better.
+
+        Args:
+            task: `auto_scheduler.SearchTask` of the states.
+            states: a tvm Array or list of states.
+
+        Returns:
+            (N,) float32: the model's own scores; or, of a task that was measured online, the expected
+            speed relative to the fastest measured program (`TaskAdapter.speeds`). Minus infinity for programs
+            that the task's GPU cannot run (`gpu_check`).
+
+        Raises:
+            ModelFileError: the model gave something that is no finite number.
+        """
+        count = len(states)
+        scores = np.empty(count, np.float32)
+        check = self._check_of(task)
+        for begin in range(0, count, BATCH):
+            # A slice of an Array is a Python list; the Arrays that TVM's search sends are read whole.
+            part = states if count <= BATCH else states[begin : min(begin + BATCH, count)]
+            embeddings = extract_states(part, self.model.layout)
+            own = self.scores_of(str(task.workload_key), str(task.target), embeddings)
+            scores[begin : begin + len(own)] = np.where(check.faults(part), -np.inf, own)
+        return scores
+
+    def _check_of(self, task: Any) -> GpuCheck:
+        key = (str(task.workload_key), str(task.target))
+        with self._lock:
+            if key in self._checks:
+                return self._checks[key]
+        check = GpuCheck(task)
+        with self._lock:
+            return self._checks.setdefault(key, check)
+
+    def predict(self, task: Any, states: Any) -> NDArray[np.float32]:
+        """What TVM breeds by (`as_weights`).
+
+        Args:
+            task: `auto_scheduler.SearchTask` of the states.
+            states: a tvm Array or list of states.
+
+        Returns:
+            (N,) float32, finite and positive; minus infinity, as TVM expects, for programs that cannot run.
+
+        Raises:
+            TuningError: the user interrupted the search in here, where TVM would swallow `KeyboardInterrupt`.
+        """
+        with self.errors_kept():
+            return as_weights(self.scores(task, states))
+
+    def predict_stages(self, task: Any, states: Any) -> NDArray[np.float32]:
+        """`predict` in TVM's packed form, which says that no breakdown by stage is known.
+
+        The model sees a program as a whole. The form (TVM's `PythonBasedModel.predict_stages`) is the
+        N scores, then for each state its number of scored stages, which is 0.
+
+        Args:
+            task: `auto_scheduler.SearchTask` of the states.
+            states: a tvm Array or list of states.
+
+        Returns:
+            (2 N,) float32.
+        """
+        scores = self.predict(task, states)
+        return np.concatenate([scores, np.zeros_like(scores)])
+
+    def update(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """TVM hands over the measurements of a round; a model that does not learn online leaves them.
+
+        Args:
+            inputs: `auto_scheduler.MeasureInput`s of one task.
+            results: `auto_scheduler.MeasureResult`s.
+        """
+        if not self.online or len(inputs) == 0:
+            return
+        latencies = [latency_of(result) for result in results]
+        task = inputs[0].task
+        embeddings = extract_states([measured.state for measured in inputs], self.model.layout)
+        self.learn(str(task.workload_key), str(task.target), embeddings, np.asarray(latencies, np.float64))
+
+    def adapted(self) -> Adapted:
+        """What it has learned so far, to be saved."""
+        with self._lock:
+            adapters = dict(self._adapters)
+        tasks = {key: adapter.measured for key, adapter in adapters.items()}
+        return Adapted(model_name(self.model), self.model.layout.name, tasks)
+
+    def adopt(self, adapted: Adapted, target: str) -> None:
+        """Go on from what was learned before, by this model or another of the same layout.
+
+        Args:
+            adapted: what `adapted` gave; replaces what was learned of its tasks.
+            target: TVM target of its tasks.
+
+        Raises:
+            TuningError: it is of another layout.
+        """
+        layout = self.model.layout
+        for key, measured in adapted.tasks.items():
+            shape = measured.embeddings.shape[1:]
+            if adapted.layout != layout.name or shape != (layout.length, layout.width):
+                raise TuningError(
+                    f"{name_of(self.model)}: expected what was learned with the layout "
+                    f'"{layout.name}" {layout.length} x {layout.width}, found "{adapted.layout}" '
+                    f"{' x '.join(map(str, shape))}; learn again from the log"
+                )
+            adapter = TaskAdapter(measured, self._own_scores(measured.embeddings, target))
+            with self._lock:
+                self._adapters[key] = adapter

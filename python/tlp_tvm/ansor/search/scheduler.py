@@ -1,0 +1,178 @@
+"""The search: TVM's task scheduler and sketch policies with a cost model, steered from its callbacks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.search.cost_model import TLPCostModel
+from tlp_tvm.ansor.search.headroom import spend
+from tlp_tvm.ansor.search.policy import BATCH, ChoosingPolicy, measure
+from tlp_tvm.measuring.stopping import StopOnInterrupt
+from tlp_tvm.tuning.history import History
+from tlp_tvm.tuning.tune_settings import MOST_PER_ROUND
+
+_NEVER = 2**31 - 1
+
+
+class _TrialsDone(Exception):
+    """No error: how to leave TVM's scheduler early."""
+
+
+def measures_per_round(trials: int, tasks: int) -> int:
+    """Programs of a round that give every task two rounds, but not more than are worth an evolution.
+
+    Args:
+        trials: programs to measure in all.
+        tasks: of the network.
+    """
+    return max(1, min(MOST_PER_ROUND, trials // (2 * tasks)))
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """How to search.
+
+    Attributes:
+        trials: programs measured at the end, earlier ones included, if the search spaces hold as many.
+        per_round: programs of one task that are measured before the next task is chosen.
+        population: programs that breed in a round.
+        seed: of the search; a run that is gone on with goes on with another.
+        diverse: whether programs are chosen by what they may teach too (`policy`); if not, TVM's pick.
+        headroom: whether the next task is that with the largest predicted gain (`headroom`); if not, TVM's.
+        patience: programs without a gain after which a task is left; 0 for never.
+    """
+
+    trials: int
+    per_round: int
+    population: int
+    seed: int
+    diverse: bool = False
+    headroom: bool = False
+    patience: int = 0
+
+
+def search(
+    tasks: Sequence[Any],
+    weights: Sequence[int],
+    cost_model: TLPCostModel,
+    log: Path,
+    before: History,
+    settings: SearchSettings,
+    *,
+    stop: StopOnInterrupt,
+    on_round: Callable[[int], None],
+    after_round: Callable[[], None],
+    warm: Path | None = None,
+    starts: Mapping[str, Sequence[Any]] | None = None,
+) -> None:
+    """Measure programs; the caller has opened a `MeasuringPool` that writes the log.
+
+    Args:
+        tasks: `auto_scheduler.SearchTask`s.
+        weights: how often each appears.
+        cost_model: of TVM.
+        log: TVM's record file; what it holds now is not measured again.
+        before: the same, read.
+        settings: how to search.
+        stop: asked between rounds and programs.
+        on_round: called with the task's index as its round begins.
+        after_round: called when it has ended.
+        warm: record file of programs that breed with the others, are not measured again, and do not count.
+        starts: workload key to states that are measured before anything is searched.
+
+    Raises:
+        Stopped: `stop` was asked to.
+    """
+    auto_scheduler = load_tvm().auto_scheduler
+    options = auto_scheduler.TuningOptions(
+        num_measure_trials=settings.trials,
+        num_measures_per_round=settings.per_round,
+        builder=auto_scheduler.LocalBuilder(n_parallel=BATCH // 2),  # TVM measures twice as many at a time
+        runner=auto_scheduler.LocalRunner(),
+        verbose=0,
+    )
+    seeds = [
+        # TVM replaces a seed of 0 by a random one
+        (settings.seed * 1009 + len(before) * 31 + i) % (2**30) + 1
+        for i in range(len(tasks))
+    ]
+
+    def begin(task: int) -> None:
+        stop.check()
+        on_round(task)
+
+    done = len(before)
+    for i, task in enumerate(tasks):
+        states = list((starts or {}).get(str(task.workload_key), ()))[: settings.trials - done - len(tasks)]
+        if states:
+            begin(i)
+            cost_model.update(*measure(task, states, options))
+            after_round()
+            done += len(states)
+    left = settings.trials - done
+    known = [log] if done else []
+    known += [warm] if warm is not None else []
+
+    if settings.headroom or settings.diverse:
+        own = [
+            ChoosingPolicy(
+                task,
+                cost_model,
+                options,
+                population=settings.population,
+                seed=seed,
+                diverse=settings.diverse,
+                logs=known,
+            )
+            for task, seed in zip(tasks, seeds, strict=True)
+        ]
+        if settings.headroom:
+            spend(own, weights, left, settings.per_round, settings.patience, begin, after_round)
+            return
+    preloaded = [auto_scheduler.PreloadMeasuredStates(str(file)) for file in known] or None
+    policies = [
+        own[i].sketch_policy
+        if settings.diverse
+        else auto_scheduler.SketchPolicy(
+            task,
+            cost_model,
+            params={"evolutionary_search_population": settings.population},
+            seed=seeds[i],
+            verbose=0,
+            init_search_callbacks=preloaded,
+        )
+        for i, task in enumerate(tasks)
+    ]
+    # TVM gives up after 150 failures in a row; a task of which nothing runs may have more.
+    measurer = auto_scheduler.measure.ProgramMeasurer(
+        options.builder, options.runner, [], 0, max_continuous_error=_NEVER
+    )
+
+    callback = auto_scheduler.task_scheduler.TaskSchedulerCallback
+
+    class Steering(callback):  # type: ignore[misc, valid-type]
+        def pre_tune(self, scheduler: Any, task_id: int) -> None:
+            if left - scheduler.ct <= 0:
+                raise _TrialsDone
+            scheduler.measurer = measurer
+            if settings.diverse:  # TVM takes no policies but its own when it starts
+                scheduler.search_policies = own
+            scheduler.num_measures_per_round = min(settings.per_round, left - scheduler.ct)
+            begin(task_id)
+
+        def post_tune(self, scheduler: Any, task_id: int) -> None:
+            after_round()
+
+    scheduler = auto_scheduler.TaskScheduler(
+        list(tasks),
+        list(weights),
+        load_log_file=str(log) if done else None,
+        callbacks=[Steering()],
+    )
+    with contextlib.suppress(_TrialsDone):
+        scheduler.tune(options, search_policy=policies, per_task_early_stopping=settings.patience or None)

@@ -1,0 +1,125 @@
+"""Tuning without measuring: the model alone chooses a program of each task.
+
+The choices are records that TVM's `ApplyHistoryBest` takes. Their cost is made up, and marked as that: a
+billion seconds (`MADE_UP_COST`), no time spent, no date. So any program that was really measured beats them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.networks.tasks import NVIDIA_GPU
+from tlp_tvm.files import write_whole
+
+MADE_UP_COST = 1e9
+"""Seconds; below what TVM writes for a failure, far above what anything takes."""
+
+CANDIDATES = 32
+"""Programs with the best scores that are tried, one after the other, until one can be lowered."""
+
+
+def choose_programs(
+    tasks: Sequence[Any],
+    cost_model: Any,
+    log: Path,
+    chosen: dict[str, str],
+    *,
+    population: int,
+    seed: int,
+    on_task: Callable[[Any], None],
+) -> dict[str, str]:
+    """Choose a program of each task, and write each as it is chosen.
+
+    Args:
+        tasks: `auto_scheduler.SearchTask`s.
+        cost_model: of TVM.
+        log: record file; replaced after every choice.
+        chosen: workload key to record line of what was chosen before.
+        population: programs that breed.
+        seed: of the search.
+        on_task: called with each task before its program is chosen; may raise to stop.
+
+    Returns:
+        Workload key to record line; without the tasks of which no program can be compiled.
+    """
+    lines = dict(chosen)
+    for i, task in enumerate(tasks):
+        key = str(task.workload_key)
+        if key in lines:
+            continue
+        on_task(task)
+        state = choose_program(task, cost_model, population, seed * 1009 + i)
+        if state is not None:
+            lines[key] = record_of(task, state)
+            write_whole(log, "".join(lines.values()))
+    return lines
+
+
+def choose_program(task: Any, cost_model: Any, population: int, seed: int) -> Any | None:
+    """Evolve programs of a task by the model's scores, and take the best that can be compiled.
+
+    Args:
+        task: `auto_scheduler.SearchTask`.
+        cost_model: of TVM.
+        population: programs that breed.
+        seed: of the search; not negative.
+
+    Returns:
+        Its state, or None where none of the best can be compiled.
+    """
+    policy = load_tvm().auto_scheduler.SketchPolicy(
+        task,
+        cost_model,
+        params={"evolutionary_search_population": population},
+        seed=seed % (2**30) + 1,  # TVM replaces a seed of 0 by a random one
+        verbose=0,
+    )
+    found = policy.evolutionary_search(policy.sample_initial_population(), CANDIDATES)
+    return next((state for state in found if can_be_compiled(task, state)), None)
+
+
+def record_of(task: Any, state: Any) -> str:
+    """A line for TVM's log that names a program which nobody has measured.
+
+    Args:
+        task: `auto_scheduler.SearchTask`.
+        state: the program.
+    """
+    auto_scheduler = load_tvm().auto_scheduler
+    measured = auto_scheduler.MeasureInput(task, state)
+    result = auto_scheduler.MeasureResult([MADE_UP_COST], 0, "", 0.0, 0)
+    return str(auto_scheduler.measure_record.dump_record_to_string(measured, result)).rstrip("\n") + "\n"
+
+
+def can_be_compiled(task: Any, state: Any) -> bool:
+    """Whether a program can be lowered, and for a GPU also keeps to its limits.
+
+    Args:
+        task: `auto_scheduler.SearchTask`.
+        state: the program.
+    """
+    tvm = load_tvm()
+    try:
+        schedule, arguments = task.compute_dag.apply_steps_from_state(
+            state, layout_rewrite=task.layout_rewrite_option
+        )
+        with tvm.target.Target(task.target, task.target_host), tvm.transform.PassContext(opt_level=3):
+            lowered = tvm.lower(schedule, arguments)
+    except (tvm.TVMError, ValueError):
+        return False
+    if "gpu" not in task.target.keys:
+        return True
+    hardware = task.hardware_params
+    limits = {
+        "max_shared_memory_per_block": int(hardware.max_shared_memory_per_block),
+        "max_local_memory_per_block": int(hardware.max_local_memory_per_block),
+        "max_threads_per_block": int(hardware.max_threads_per_block),
+        "max_vthread": int(hardware.max_vthread_extent),
+        "max_vector_bytes": int(hardware.vector_unit_bytes) or NVIDIA_GPU["vector_unit_bytes"],
+    }
+    return all(
+        bool(tvm.tir.analysis.verify_gpu_code(function, limits)) for function in lowered.functions.values()
+    )

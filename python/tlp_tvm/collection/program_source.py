@@ -1,0 +1,173 @@
+"""Programs of a task that are not measured yet: random ones, evolved ones, or those of another platform."""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.adapting.adaptation import TaskAdapter
+from tlp_tvm.collection.planning import PlannedTask
+
+SPARE = 16
+"""Programs that are drawn beyond what is wanted, as some are known already."""
+
+Prior = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""(n, L, E) embeddings -> (n,) scores of a model."""
+
+_TRIES = 3
+"""Draws in a row without a new program, after which a search space counts as empty."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program to measure."""
+
+    of: ProgramSource
+    hash: int
+    """Of its sequence of primitives: with the workload it says which program it is, on any platform."""
+    input: Any
+    """What the framework's pool builds and runs."""
+
+
+@dataclass
+class ProgramSource(abc.ABC):
+    """Hands out programs of one task, none twice; a framework says how they are read, drawn and bred.
+
+    Attributes:
+        task: whose programs.
+        prior: the model that leads the evolution together with what was measured; None for no model.
+        known: hashes of programs that are measured or handed out.
+        failures_in_a_row: of its latest programs.
+    """
+
+    task: PlannedTask
+    seed: int
+    prior: Prior | None = None
+    known: set[int] = field(default_factory=set)
+    waiting: list[Program] | None = None
+    """Programs of another platform, if those are to be measured."""
+    failures_in_a_row: int = 0
+    exhausted: bool = False
+    _adapter: TaskAdapter = field(default_factory=TaskAdapter)
+
+    def remember(self, files: Sequence[Path]) -> None:
+        """Take in what was measured before.
+
+        Args:
+            files: records of the task on the platform.
+        """
+        if not files:
+            return
+        hashes, embeddings, latencies = self._read(files)
+        if len(hashes):
+            self.known.update(hashes)
+            self._learn(embeddings, latencies)
+
+    def learn(self, programs: Sequence[Program], latencies: Sequence[float]) -> None:
+        """Take in new measurements.
+
+        Args:
+            programs: of this task.
+            latencies: seconds, infinity for those that failed.
+        """
+        for latency in latencies:
+            self.failures_in_a_row = 0 if np.isfinite(latency) else self.failures_in_a_row + 1
+        embeddings = self._embedded([program.input for program in programs])
+        self._learn(embeddings, np.asarray(latencies, np.float64))
+
+    def expect(self, files: Sequence[Path]) -> None:
+        """Hand out the programs of other platforms from now on, each once, and no others.
+
+        Args:
+            files: their records of the task.
+        """
+        programs = self._recorded(files) if files else []
+        self.waiting = list({program.hash: program for program in programs}.values())
+
+    def waiting_embeddings(self) -> Any:
+        """(n, L, E) embeddings of the programs of another platform."""
+        return self._embedded([program.input for program in self.waiting or ()])
+
+    def take(self, count: int, *, evolved: bool) -> list[Program]:
+        """New programs, which count as known from now on.
+
+        Args:
+            count: how many at most.
+            evolved: whether to breed them, if there is a model or enough was measured to lead that.
+
+        Returns:
+            Fewer than `count` where no more are to be found.
+        """
+        if self.waiting is not None:
+            return self._keep_new(self.waiting, count)
+        found: list[Program] = []
+        for attempt in range(_TRIES):
+            if len(found) == count:
+                break
+            seed = self._seed(len(self.known), attempt)
+            if evolved and attempt == 0 and (self._adapter.ready or self.prior is not None):
+                drawn = self._bred(count - len(found), seed)
+            else:
+                drawn = self._random(count - len(found) + SPARE, seed)
+            found += self._keep_new(drawn, count - len(found))
+        self.exhausted = not found
+        return found
+
+    def expected(self, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What leads the evolution.
+
+        Args:
+            embeddings: (n, L, E).
+
+        Returns:
+            (n,) higher is better.
+        """
+        scores = self._prior_scores(embeddings)
+        return self._adapter.speeds(embeddings, scores) if self._adapter.ready else scores
+
+    @abc.abstractmethod
+    def _read(self, files: Sequence[Path]) -> tuple[list[int], Any, Any]:
+        """Hashes, embeddings and latencies of records."""
+
+    @abc.abstractmethod
+    def _recorded(self, files: Sequence[Path]) -> list[Program]:
+        """The programs of records, to be measured again."""
+
+    @abc.abstractmethod
+    def _random(self, count: int, seed: int) -> list[Program]:
+        """Programs drawn at random."""
+
+    @abc.abstractmethod
+    def _bred(self, count: int, seed: int) -> list[Program]:
+        """Programs that an evolution finds, led by `expected`."""
+
+    @abc.abstractmethod
+    def _embedded(self, inputs: Sequence[Any]) -> Any:
+        """(n, L, E) embeddings of programs."""
+
+    def _keep_new(self, programs: Sequence[Program], count: int) -> list[Program]:
+        new: list[Program] = []
+        for program in programs:
+            if len(new) == count:
+                break
+            if program.hash not in self.known:
+                self.known.add(program.hash)
+                new.append(program)
+        return new
+
+    def _learn(self, embeddings: Any, latencies: Any) -> None:
+        self._adapter.learn(embeddings, self._prior_scores(embeddings), latencies)
+
+    def _prior_scores(self, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.zeros(len(embeddings), np.float32) if self.prior is None else self.prior(embeddings)
+
+    def _seed(self, *numbers: int) -> int:
+        text = f"{self.seed} {self.task.id} {numbers}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little") % (2**30) + 1

@@ -1,0 +1,145 @@
+"""What to compare, and who is told how it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tlp_tvm.errors import ComparisonError
+from tlp_tvm.measuring.child import Timing
+from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.tuning.tune_settings import MOST_PER_ROUND, POPULATION, TRACE_POPULATION
+
+BASELINE = "xgb"
+
+TVMS_OWN = (64, 2048)
+"""What TVM's task scheduler takes by default: programs that are measured in a round, and that breed."""
+
+TUNES_OWN = (MOST_PER_ROUND, POPULATION)
+"""What `tlp-tvm tune` takes by default."""
+
+METASCHEDULES_OWN = (64, 512)
+"""What `ms.tune_tasks` takes by default."""
+
+IN_METASCHEDULE = (MOST_PER_ROUND, TRACE_POPULATION)
+"""What `tlp-tvm tune --framework metaschedule` takes by default."""
+
+MODELS: dict[str, dict[str, tuple[int, int]]] = {
+    "ansor": {
+        "tlp": TUNES_OWN,
+        "tlp-online": TUNES_OWN,
+        "tlp-top": TUNES_OWN,
+        "xgb": TVMS_OWN,
+        "random": TVMS_OWN,
+    },
+    "metaschedule": {
+        "tlp": IN_METASCHEDULE,
+        "tlp-online": IN_METASCHEDULE,
+        "xgb": METASCHEDULES_OWN,
+        "mlp": METASCHEDULES_OWN,
+        "random": METASCHEDULES_OWN,
+    },
+}
+"""Framework -> cost models by name: the trained one alone; what `tlp-tvm tune` does, adapting to the search
+(and, in Ansor, choosing what may teach it something); that without the choosing (`--choose top`); TVM's own;
+and none. Each with the round and the population that its users have."""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A cost model and the rounds of its search.
+
+    Attributes:
+        model: one of `MODELS`.
+        per_round: programs measured before it learns and searches again.
+        population: programs that breed in a round.
+    """
+
+    model: str
+    per_round: int
+    population: int
+
+    @property
+    def name(self) -> str:
+        """As `contender` reads it."""
+        return f"{self.model}:{self.per_round}:{self.population}"
+
+
+def contender(text: str, per_round: int = 0, population: int = 0, framework: str = "ansor") -> Contender:
+    """Read "xgb", "xgb:64" or "xgb:64:2048".
+
+    Args:
+        text: a model, the programs that it measures in a round, and those that breed.
+        per_round: where the text does not say; 0 for what the model's users have.
+        population: the same.
+        framework: whose models.
+
+    Raises:
+        ComparisonError: no such model, or no numbers.
+    """
+    models = MODELS[framework]
+    model, *numbers = text.strip().split(":")
+    if model not in models or len(numbers) > 2 or not all(n.isdigit() and int(n) for n in numbers):
+        raise ComparisonError(
+            f'--models "{text}": expected one of {", ".join(models)}, with the programs of a round behind a '
+            "colon if you like, and the programs that breed behind another: xgb:64:2048"
+        )
+    given = [int(number) for number in numbers] + [0, 0]
+    usual = models[model]
+    return Contender(model, given[0] or per_round or usual[0], given[1] or population or usual[1])
+
+
+@dataclass(frozen=True)
+class CompareSettings:
+    """What to compare and how.
+
+    Attributes:
+        networks: built-in names.
+        out: folder of the comparison; one that exists is gone on with.
+        contenders: which models.
+        target: TVM target; empty for this machine's CPU.
+        model: what those of "tlp" load; empty for the framework's of `DEFAULT_MODELS`.
+        tasks: of each network, those with the most operations first; 0 for all.
+        trials: programs of each task that each model measures.
+        seeds: searches of each task and model.
+        framework: whose tasks and searches.
+        measure: how to compile and time; `threads` 0 takes the cores that the target names.
+    """
+
+    networks: tuple[str, ...]
+    out: Path
+    contenders: tuple[Contender, ...]
+    target: str = ""
+    model: str = ""
+    tasks: int = 0
+    trials: int = 200
+    seeds: int = 1
+    framework: str = "ansor"
+    measure: MeasureSettings = field(
+        default_factory=lambda: MeasureSettings(threads=0, timing=Timing(min_repeat_ms=12))
+    )
+
+
+class CompareObserver:
+    """Told how a comparison goes; does nothing with it."""
+
+    def step(self, words: str) -> None:
+        """A step begins, in words."""
+
+    def planned(self, groups: int, done: int, trials: int) -> None:
+        """The searches are about to begin.
+
+        Args:
+            groups: tasks times seeds.
+            done: how many of them the folder already has.
+            trials: programs to measure for each group, of all models together.
+        """
+
+    def measured(self, group: str, model: str, best_s: float) -> None:
+        """A program was measured.
+
+        Args:
+            group: task and seed.
+            model: whose turn it was.
+            best_s: its best latency of the task in seconds; infinity while it has none.
+        """

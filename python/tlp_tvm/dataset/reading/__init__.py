@@ -1,0 +1,1 @@
+"""From a built dataset, or records, to the programs that training and evaluation read."""

@@ -1,0 +1,70 @@
+"""Is this environment ready? The framework that is there says; `tlp-tvm doctor` prints it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the diagnosis.
+
+    Attributes:
+        name: what was looked at.
+        ok: whether it will do.
+        found: what is there.
+        cure: what to do about it; a hint if `ok`, and empty if there is nothing to say.
+    """
+
+    name: str
+    ok: bool
+    found: str
+    cure: str = ""
+
+
+def framework() -> str:
+    """The search framework of this environment's TVM: "metaschedule" where it has that alone, or "ansor"."""
+    from tlp_tvm.ansor.loading.candidates import find_tvm
+    from tlp_tvm.errors import TvmNotFoundError
+    from tlp_tvm.metaschedule.loading.locate import has_metaschedule
+
+    try:
+        find_tvm()
+    except TvmNotFoundError:
+        return "metaschedule" if has_metaschedule() else "ansor"
+    return "ansor"
+
+
+def diagnose() -> list[Check]:
+    """Run every check of the framework that is there."""
+    found = framework()
+    if found == "metaschedule":
+        from tlp_tvm.metaschedule.loading.diagnosis import diagnose as of_framework
+    else:
+        from tlp_tvm.ansor.loading.diagnosis import diagnose as of_framework
+    return [Check("framework", True, _NAMES[found]), *of_framework()]
+
+
+_NAMES = {
+    "ansor": "Ansor, the auto-scheduler of TVM 0.8 to 0.19",
+    "metaschedule": "MetaSchedule, of TVM 0.25 to 0.27",
+}
+
+
+def run_check(name: str, check: Callable[[], tuple[str, str]]) -> Check:
+    """A check returns what it found and a hint; whatever it raises is its failure, cure included."""
+    try:
+        found, hint = check()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
+        found, _, cure = str(error).strip().rpartition("; ")
+        return Check(name, False, found or f"{type(error).__name__}: {cure}", cure if found else "")
+    return Check(name, True, found, hint)
+
+
+def torch_check() -> tuple[str, str]:
+    """Which torch, and where it computes."""
+    import torch
+
+    where = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
+    return f"{torch.__version__} on {where}, {torch.get_num_threads()} threads", ""

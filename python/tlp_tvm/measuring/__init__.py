@@ -1,0 +1,1 @@
+"""Compiling and timing programs, whatever framework they are of."""

@@ -1,0 +1,379 @@
+"""Compiling and timing programs in children that live as long as the tuning.
+
+TVM's own builder and runner start new children for every few programs, and each imports TVM first. Here TVM's
+`LocalBuilder` and `LocalRunner` are led, while a `MeasuringPool` is open, to children that stay. They compile
+side by side, and then time one program after the other with nothing else going on. A child that crashes,
+hangs or is killed costs the program that it was at; it is replaced.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.latency import latency_of_costs
+from tlp_tvm.measuring import child as measure_worker
+from tlp_tvm.measuring.child import Outcome, Timing
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+BUILD_TIMEOUT, RUN_TIMEOUT = 6, 7
+REASONS = {
+    measure_worker.INSTANTIATION: "schedule cannot be applied",
+    measure_worker.COMPILE: "does not compile",
+    measure_worker.RUNTIME: "does not run",
+    BUILD_TIMEOUT: "compiles too long",
+    RUN_TIMEOUT: "runs too long",
+}
+"""TVM's error number to words."""
+
+FAILED_COST = 1e10
+"""What TVM's records have as the cost of a program that failed, in seconds."""
+
+_GONE_S = 60
+"""A killed process is gone sooner, however busy the machine is."""
+
+_BUILD, _RUN = "auto_scheduler.local_builder.build", "auto_scheduler.local_runner.run"
+
+
+@dataclass(frozen=True)
+class MeasureSettings:
+    """How programs are compiled and timed.
+
+    Attributes:
+        children: that compile side by side.
+        threads: of a measured program.
+        timing: how often and how long a program runs.
+        build_timeout_s: for one program.
+        run_timeout_s: for one program, all timings together.
+        hopeless: a program that takes this many times as long as the best of its task is timed for one run
+            alone; 0 times all alike.
+        again: how many times a program is timed again, after the others of its batch, if the machine was
+            slower than before while it was timed (`yardstick`).
+        wait_s: for the end of a time when it is far slower, each time before programs are timed again.
+    """
+
+    children: int = 2
+    threads: int = 1
+    timing: Timing = field(default_factory=Timing)
+    build_timeout_s: int = 20
+    run_timeout_s: int = 10
+    hopeless: float = 0.0
+    again: int = 2
+    wait_s: float = 2.0
+
+
+class MeasuringPool:
+    """The children; a context manager that stands in for TVM's local builder and runner while it is open."""
+
+    def __init__(
+        self,
+        settings: MeasureSettings,
+        log: IO[Any] | None = None,
+        on_result: Callable[[Any, Any, str], None] = lambda _input, _result, _reason: None,
+        check: Callable[[], None] = lambda: None,
+        for_tvm: bool = True,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            settings: how to measure.
+            log: a real file for what the children print; nowhere if None.
+            on_result: called after each program with its `MeasureInput`, its `MeasureResult`, and why it
+                failed (empty if it did not).
+            check: called between programs; what it raises ends the tuning.
+            for_tvm: whether it stands in for TVM's builder and runner, or is only asked directly.
+        """
+        self.settings = settings
+        self._log = log
+        self._on_result = on_result
+        self._check = check
+        self._for_tvm = for_tvm
+        self._children: list[Any] = []
+        self._threads: ThreadPoolExecutor | None = None
+        self._replaced: dict[str, Any] = {}
+        self._numbers = 0
+        self.spent = {"compile": 0.0, "run": 0.0}
+        """Seconds so far."""
+        self.best: dict[str, float] = {}
+        """Workload key to the lowest latency so far, seconds; for `MeasureSettings.hopeless`."""
+        self._owners: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        self._threads = ThreadPoolExecutor(self.settings.children)
+        self._children = [self._start_child() for _ in range(self.settings.children)]
+        stand_ins = ((_BUILD, self._build_for_tvm), (_RUN, self._run_for_tvm))
+        for name, function in stand_ins if self._for_tvm else ():
+            tvm = load_tvm()
+            self._replaced[name] = tvm.get_global_func(name)
+            tvm.register_func(name, function, override=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name, function in self._replaced.items():
+            load_tvm().register_func(name, function, override=True)
+        self._replaced.clear()
+        assert self._threads is not None
+        self._threads.shutdown()
+        for child in self._children:
+            end(child)
+        self._children.clear()
+        self._owners.clear()
+
+    @property
+    def seconds(self) -> float:
+        """Spent on measuring so far."""
+        return sum(self.spent.values())
+
+    def build(self, inputs: Sequence[Any]) -> list[tuple[int, Outcome]]:
+        """Compile programs side by side.
+
+        Args:
+            inputs: `auto_scheduler.MeasureInput`s.
+
+        Returns:
+            For each its number, to run it by, and what happened.
+        """
+        began = time.time()
+        first = self._numbers
+        self._numbers += len(inputs)
+        waiting = collections.deque((first + i, self._serialized(inputs[i])) for i in range(len(inputs)))
+        outcomes: dict[int, Outcome] = {}
+        lock = threading.Lock()
+
+        def work(child: Any) -> None:
+            while True:
+                with lock:
+                    if not waiting:
+                        return
+                    number, serialized = waiting.popleft()
+                self._check()
+                outcome = self._compile(child, number, serialized)
+                outcomes[number] = outcome
+                if not outcome.error:
+                    self._owners[number] = child
+
+        assert self._threads is not None
+        for done in [self._threads.submit(work, child) for child in self._children]:
+            done.result()
+        self.spent["compile"] += time.time() - began
+        return [(number, outcomes[number]) for number in range(first, first + len(inputs))]
+
+    def run(self, number: int, measure_input: Any, again: bool = False) -> Outcome:
+        """Time one compiled program.
+
+        Args:
+            number: that `build` gave.
+            measure_input: the program, for a child that has lost it.
+            again: whether it may be run once more, if its outcome is doubtful.
+        """
+        self._check()
+        began = time.time()
+        child = self._owners.pop(number)
+        outcome = self._time(child, number, measure_input, again)
+        if outcome is None:  # the child was replaced since
+            outcome = self._compile(child, number, self._serialized(measure_input))
+            if not outcome.error:
+                outcome = self._time(child, number, measure_input, again)
+        self.spent["run"] += time.time() - began
+        outcome = outcome or Outcome((), measure_worker.RUNTIME, "the child ended", 0.0)
+        if outcome.doubtful:
+            self._owners[number] = child
+        return outcome
+
+    def run_all(
+        self, built: Sequence[tuple[int, Outcome]], inputs: Sequence[Any]
+    ) -> Iterator[tuple[int, Outcome]]:
+        """Time compiled programs one after the other, with nothing else going on.
+
+        Args:
+            built: what `build` gave for the inputs.
+            inputs: `auto_scheduler.MeasureInput`s.
+
+        Yields:
+            The index of a program and its outcome; those that did not compile keep theirs. Programs that were
+            timed again come after the others, with the fastest of their timings.
+        """
+        waiting: dict[int, Outcome] = {}
+        for i, (number, compiled) in enumerate(built):
+            outcome = compiled
+            if not compiled.error:
+                outcome = self.run(number, inputs[i], self.settings.again > 0)
+            if outcome.doubtful:
+                waiting[i] = outcome
+            else:
+                yield i, outcome
+        for left in reversed(range(self.settings.again)):
+            if waiting:
+                self._wait(next(iter(waiting)), built, inputs)
+            for i, before in list(waiting.items()):
+                outcome = faster(before, self.run(built[i][0], inputs[i], left > 0))
+                if outcome.doubtful:
+                    waiting[i] = outcome
+                else:
+                    del waiting[i]
+                    yield i, outcome
+
+    def _wait(self, i: int, built: Sequence[tuple[int, Outcome]], inputs: Sequence[Any]) -> None:
+        """Until the machine is not far slower than it was for the i-th program's task."""
+        began = time.time()
+        seconds, child = self.settings.wait_s, self._owners[built[i][0]]
+        most = seconds + self.settings.run_timeout_s
+        ask(child, RUN_TIMEOUT, most, measure_worker.wait, self._key(inputs[i]), seconds)
+        self.spent["run"] += time.time() - began
+
+    # What follows is Ansor's; `metaschedule.search.measure` has its own.
+
+    _worker: Any = measure_worker
+    """What the children do: `build` and `run`."""
+
+    def _start_child(self) -> Any:
+        return start_child(self.settings, self._log)
+
+    def _serialized(self, measure_input: Any) -> Any:
+        return measure_input.serialize()
+
+    def _key(self, measure_input: Any) -> str:
+        """Of its task."""
+        return str(measure_input.task.workload_key)
+
+    def _inputs(self, measure_input: Any) -> tuple[Any, ...]:
+        """What a program needs to run, beside itself."""
+        return (inputs_that_matter(measure_input.task),)
+
+    # And this is every framework's.
+
+    def _compile(self, child: Any, number: int, serialized: Any) -> Outcome:
+        seconds = self.settings.build_timeout_s
+        outcome = ask(child, BUILD_TIMEOUT, seconds, self._worker.build, number, serialized)
+        assert outcome is not None
+        return outcome
+
+    def _time(self, child: Any, number: int, measure_input: Any, again: bool) -> Outcome | None:
+        settings, key = self.settings, self._key(measure_input)
+        timing, best = settings.timing, self.best.get(key, np.inf)
+        if settings.hopeless and best < np.inf:
+            bound = settings.hopeless * best * 1e3
+            timing = dataclasses.replace(timing, once_above_ms=min(timing.once_above_ms, bound))
+        arguments = (number, *self._inputs(measure_input), timing, key, again)
+        outcome = ask(child, RUN_TIMEOUT, settings.run_timeout_s, self._worker.run, *arguments)
+        if outcome is not None and not outcome.error:
+            self.best[key] = min(best, latency_of_costs(outcome.costs))
+        return outcome
+
+    def _build_for_tvm(self, inputs: Any, *_settings: Any) -> list[Any]:
+        results = load_tvm().auto_scheduler.measure.BuildResult
+        outcomes = self.build(list(inputs))
+        return [
+            results(str(number), [], outcome.error, outcome.message, outcome.seconds)
+            for number, outcome in outcomes
+        ]
+
+    def _run_for_tvm(self, inputs: Any, builds: Any, *_settings: Any) -> list[Any]:
+        results = load_tvm().auto_scheduler.MeasureResult
+        outcomes = [Outcome((), int(each.error_no), str(each.error_msg), 0.0) for each in builds]
+        numbers = [0 if each.error_no else int(each.filename) for each in builds]
+        built = list(zip(numbers, outcomes, strict=True))
+        measured: dict[int, Any] = {}
+        for i, outcome in self.run_all(built, inputs):
+            costs = [FAILED_COST] if outcome.error else list(outcome.costs)
+            seconds = float(builds[i].time_cost) + outcome.seconds
+            measured[i] = results(costs, outcome.error, outcome.message, seconds, time.time())
+            self._on_result(inputs[i], measured[i], reason_of(outcome))
+        return [measured[i] for i in range(len(built))]
+
+
+def faster(first: Outcome, again: Outcome) -> Outcome:
+    """Of two timings of a program that one which counts: a machine makes a program slower only.
+
+    Args:
+        first: that ran.
+        again: what came of timing it once more, which may have failed.
+    """
+    slower = bool(again.error) or latency_of_costs(first.costs) <= latency_of_costs(again.costs)
+    costs = first.costs if slower else again.costs
+    return Outcome(costs, first.error, first.message, first.seconds + again.seconds, again.doubtful)
+
+
+def reason_of(outcome: Outcome) -> str:
+    """Why a program failed, in words; empty if it did not."""
+    if not outcome.error:
+        return ""
+    words = REASONS.get(outcome.error, f"fails with TVM's error {outcome.error}")
+    return f"{words}: {outcome.message}" if outcome.message else words
+
+
+def start_child(settings: MeasureSettings, log: IO[Any] | None) -> Any:
+    """A child that lives as long as this process at most.
+
+    Args:
+        settings: of its programs.
+        log: a real file for what it prints; nowhere if None.
+
+    Returns:
+        TVM's `PopenWorker`.
+    """
+    sink = log if log is not None else subprocess.DEVNULL
+    worker = load_tvm().contrib.popen_pool.PopenWorker
+    return worker(measure_worker.start, (os.getpid(), settings.threads), stdout=sink, stderr=sink)
+
+
+def ask(child: Any, timeout_error: int, seconds: float, function: Any, *arguments: Any) -> Outcome | None:
+    """Let a child do something; whatever happens to it is an outcome.
+
+    Args:
+        child: TVM's `PopenWorker`.
+        timeout_error: TVM's error number, should it take too long.
+        seconds: that it may take.
+        function: for the child, which imports it by name, to call.
+        arguments: of the function.
+
+    Returns:
+        What the function gave.
+    """
+    began = time.time()
+    try:
+        child.send(function, arguments, timeout=seconds)
+        answer: Outcome | None = child.recv()
+        return answer
+    except TimeoutError:
+        return Outcome((), timeout_error, f"over {seconds} s", time.time() - began)
+    except ChildProcessError:
+        return Outcome((), measure_worker.RUNTIME, "the child ended", time.time() - began)
+    except Exception as error:  # noqa: BLE001 - what a child says about one program does not end the tuning
+        end(child)  # the next send starts another
+        message = f"{type(error).__name__}: {error}".strip().splitlines()[-1]
+        return Outcome((), measure_worker.RUNTIME, message, time.time() - began)
+
+
+def end(child: Any) -> None:
+    """Kill a child and wait until it is gone, for which TVM itself waits a second only.
+
+    Args:
+        child: TVM's `PopenWorker`; asked again, it starts another process.
+    """
+    process = child._proc
+    child.kill()
+    if process is not None:
+        process.wait(_GONE_S)
+
+
+def inputs_that_matter(task: Any) -> dict[str, Any]:
+    """Inputs that a task was registered with, as they may not be random (sparse indices, say)."""
+    buffer = load_tvm().auto_scheduler.search_task.get_task_input_buffer
+    return {str(name): buffer(task.workload_key, name).numpy() for name in task.task_input_names}

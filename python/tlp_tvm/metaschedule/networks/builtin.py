@@ -1,0 +1,96 @@
+"""Networks by name, the same names as Ansor's, in Relax; and files of torch.export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tlp_tvm.ansor.networks.builtin import canonical_name as _canonical_name
+from tlp_tvm.ansor.networks.builtin import parse_name
+from tlp_tvm.ansor.networks.builtin import split_of as _split_of
+from tlp_tvm.errors import NetworkError
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.networks.architectures import BUILDERS
+
+EXPORTED = ".pt2"
+"""End of a file that `torch.export.save` wrote."""
+
+
+def network_from(name_or_path: str) -> tuple[Any, dict[str, Any]]:
+    """Build a built-in network with random parameters, the same at every call, or read an exported one.
+
+    Args:
+        name_or_path: e.g. "resnet_18-224", or a .pt2 file of `torch.export.save`.
+
+    Returns:
+        The Relax module, and its parameters by name.
+
+    Raises:
+        NetworkError: no network has that name here, or the file cannot be read.
+    """
+    if is_file(name_or_path):
+        return _exported(Path(name_or_path))
+    key, size, batch = parse_name(name_or_path)
+    if key not in BUILDERS:
+        raise NetworkError(
+            f'expected a network that MetaSchedule\'s side has, found "{name_or_path}"; choose one of '
+            f"{', '.join(BUILDERS)}, or a {EXPORTED} file"
+        )
+    return BUILDERS[key](size, batch)
+
+
+def canonical_name(name: str) -> str:
+    """The full name of a network; of a file, its name without the end."""
+    return Path(name).stem if is_file(name) else _canonical_name(name)
+
+
+def split_of(name: str) -> str:
+    """The split of a network; "train" for files."""
+    return _split_of(name)
+
+
+def is_file(name: str) -> bool:
+    """Whether a network is one of a file."""
+    return name.endswith(EXPORTED)
+
+
+def relax_of(program: Any) -> tuple[Any, dict[str, Any]]:
+    """A `torch.export.ExportedProgram` in Relax, and its parameters by name."""
+    load_tvm()
+    from tvm.relax.frontend import detach_params
+    from tvm.relax.frontend.torch import from_exported_program
+
+    module, parameters = detach_params(from_exported_program(program, keep_params_as_input=True))
+    names = [variable.name for variable in module["main"].params]
+    values = parameters["main"]
+    return module, dict(zip(names[len(names) - len(values) :], values, strict=True))
+
+
+def fused(module: Any, target: Any) -> Any:
+    """A network whose operators are fused functions: what tasks are extracted from."""
+    load_tvm()
+    from tvm import relax
+
+    with target:
+        return relax.get_pipeline("zero")(module)
+
+
+def tasks_of(module: Any, target: Any) -> list[Any]:
+    """The tuning tasks of a network, `ms.ExtractedTask`s with their weights."""
+    load_tvm()
+    from tvm.s_tir.meta_schedule.relax_integration import extract_tasks
+
+    return list(extract_tasks(fused(module, target), target))
+
+
+def _exported(path: Path) -> tuple[Any, dict[str, Any]]:
+    import torch
+
+    try:
+        program = torch.export.load(path)
+    except Exception as error:
+        sentence = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        raise NetworkError(
+            f"{path}: expected a program that torch.export.save wrote, found: {sentence}"
+        ) from error
+    return relax_of(program)

@@ -1,0 +1,1 @@
+"""MetaSchedule's traces and tuning records as primitive sequences."""

@@ -1,0 +1,1 @@
+"""MetaSchedule's search with a TLP model."""

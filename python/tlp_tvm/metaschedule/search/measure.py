@@ -1,0 +1,90 @@
+"""Compiling and timing MetaSchedule's programs in children that stay (`measuring.pool.MeasuringPool`).
+
+TVM's own builder starts new children for every batch, and each imports TVM for seconds first.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, Any
+
+from tlp_tvm.measuring import child as children
+from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.search import measure_worker
+from tlp_tvm.metaschedule.search.measure_worker import Serialized
+
+
+@dataclass(frozen=True)
+class Measurable:
+    """A program to measure.
+
+    Attributes:
+        key: of its task, whatever identifies it.
+        module: the scheduled IRModule.
+        target: TVM's target.
+    """
+
+    key: str
+    module: Any
+    target: Any
+
+    def serialized(self) -> Serialized:
+        """For a child."""
+        arguments = [(tuple(shape), dtype) for _, dtype, shape in arguments_of(self.module)]
+        return Serialized(load_tvm().ir.save_json(self.module), str(self.target), tuple(arguments))
+
+
+class TracePool(MeasuringPool):
+    """The children; what is built and run are `Measurable`s, or have the same members."""
+
+    _worker = measure_worker
+
+    def __init__(
+        self,
+        settings: MeasureSettings,
+        log: IO[Any] | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            settings: how to measure.
+            log: a real file for what the children print; nowhere if None.
+            check: called between programs; what it raises ends the measuring.
+        """
+        super().__init__(settings, log, check=check, for_tvm=False)
+
+    def _start_child(self) -> Any:
+        load_tvm()
+        from tvm.support.popen_pool import PopenWorker
+
+        sink = self._log if self._log is not None else subprocess.DEVNULL
+        how = (os.getpid(), self.settings.threads)
+        return PopenWorker(children.start, how, stdout=sink, stderr=sink)
+
+    def _serialized(self, measure_input: Any) -> Serialized:
+        serialized: Serialized = measure_input.serialized()
+        return serialized
+
+    def _key(self, measure_input: Any) -> str:
+        return str(measure_input.key)
+
+    def _inputs(self, measure_input: Any) -> tuple[Any, ...]:
+        return ()
+
+
+def arguments_of(module: Any) -> list[list[Any]]:
+    """The arguments of a scheduled module as records have them: ["TENSOR", type, shape] each."""
+    load_tvm()
+    from tvm.s_tir.meta_schedule.arg_info import ArgInfo
+
+    return [
+        [str(kind), str(dtype), [int(extent) for extent in shape]]
+        for kind, dtype, shape in (
+            info.as_json() for info in ArgInfo.from_entry_func(module, remove_preproc=True)
+        )
+    ]

@@ -1,0 +1,111 @@
+"""What a measuring child does with MetaSchedule's programs: compile, keep, time when asked.
+
+Children are TVM's own popen workers, which import this module by name; it must stay light.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from tlp_tvm.measuring.child import COMPILE, NO_ERROR, Outcome, Timing, last_line, run_kept, timed
+
+_NO_CSE = {"tirx.disable_cse_tir": True}
+"""LLVM does the same again."""
+
+_KEPT_BYTES = 1 << 30
+"""Of arrays that wait for the next program of the same shapes; filling new ones takes longer than timing."""
+
+
+@dataclass(frozen=True)
+class Serialized:
+    """A program on its way to a child.
+
+    Attributes:
+        module: the scheduled IRModule, as TVM's JSON.
+        target: TVM's target, as JSON.
+        arguments: shape and type of each argument.
+    """
+
+    module: str
+    target: str
+    arguments: tuple[tuple[tuple[int, ...], str], ...]
+
+
+@dataclass(frozen=True)
+class _Program:
+    module: Any
+    arguments: tuple[tuple[tuple[int, ...], str], ...]
+    kind: str
+
+
+_programs: dict[int, _Program] = {}
+_arrays: dict[tuple[Any, ...], Any] = {}
+
+
+def build(number: int, program: Serialized) -> Outcome:
+    """Compile a program and keep it.
+
+    Args:
+        number: to ask for it later.
+        program: what to compile.
+    """
+    import tvm
+    from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
+
+    from tlp_tvm.metaschedule.loading.targets import target_from_json
+
+    began = time.time()
+    try:
+        target = target_from_json(program.target)
+        with tvm.transform.PassContext(config=_NO_CSE):
+            scheduled = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(
+                tvm.ir.load_json(program.module)
+            )
+            module = tvm.tirx.build(scheduled, target=target)
+            _ = module[module.entry_name]  # LLVM compiles at the first look
+    except Exception:  # noqa: BLE001 - whatever a program does costs that program only
+        return Outcome((), COMPILE, last_line(), time.time() - began)
+    _programs[number] = _Program(module, program.arguments, str(target.kind.name))
+    return Outcome((), NO_ERROR, "", time.time() - began)
+
+
+def run(number: int, timing: Timing, task: str, again: bool) -> Outcome | None:
+    """Time a program; forget it, unless it is to be timed again.
+
+    Args:
+        number: as given to `build`.
+        timing: how.
+        task: whose program it is.
+        again: whether it will be timed again if it is doubtful.
+
+    Returns:
+        None if this child does not have the program, as it replaces the one that had.
+    """
+    from tlp_tvm.metaschedule.loading.targets import device_of
+
+    def costs_of(program: _Program, timing: Timing) -> tuple[float, ...]:
+        device = device_of(program.kind)
+        return timed(program.module, device, _arrays_of(program, device), timing)
+
+    return run_kept(_programs, number, costs_of, timing, task, again)
+
+
+def _arrays_of(program: _Program, device: Any) -> list[Any]:
+    """Arguments of a program: random, kept for the next program with the same shapes."""
+    import tvm
+
+    fill = tvm.get_global_func("tvm.contrib.random.random_fill_for_measure")
+    if sum(4 * math.prod(shape) for _, shape, _, _ in _arrays) > _KEPT_BYTES:
+        _arrays.clear()
+    arrays = []
+    for i, (shape, dtype) in enumerate(program.arguments):
+        key = (i, shape, dtype, program.kind)
+        if key not in _arrays:
+            _arrays[key] = tvm.runtime.empty(shape, dtype, device)
+            fill(_arrays[key])
+        arrays.append(_arrays[key])
+    device.sync()
+    return arrays

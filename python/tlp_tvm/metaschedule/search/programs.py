@@ -1,0 +1,183 @@
+"""MetaSchedule's programs for a collection: traces of a task, drawn, bred or read from records."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tlp_tvm import _core
+from tlp_tvm.adapting.search_scores import as_weights
+from tlp_tvm.collection.program_source import SPARE, Prior, Program, ProgramSource
+from tlp_tvm.features import extract_traces
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.networks.tasks import TraceTask
+from tlp_tvm.metaschedule.reading.records import read_batch
+from tlp_tvm.metaschedule.reading.traces import as_array, reader
+from tlp_tvm.metaschedule.search.measure import Measurable
+from tlp_tvm.metaschedule.search.measure_worker import Serialized
+
+LAYOUT = "metaschedule"
+
+_POPULATION = 64
+"""Programs that breed. Breeding one costs TVM 5 to 50 ms, as every child's trace is applied anew."""
+
+_GENERATIONS = 2
+
+
+@dataclass
+class TraceProgram:
+    """A program of a task, with its schedule or without.
+
+    Attributes:
+        task: whose program.
+        trace: it, as the JSON of a record.
+        made: its schedule, if there is one already.
+    """
+
+    task: TraceTask
+    trace: str
+    made: Any = None
+
+    @property
+    def key(self) -> str:
+        """Of its task."""
+        return self.task.workload_key
+
+    @functools.cached_property
+    def schedule(self) -> Any:
+        """`tvm.s_tir.Schedule` that its trace leads to."""
+        return self.made or applied(self.task.module, self.trace)
+
+    def serialized(self) -> Serialized:
+        """For a child that measures."""
+        return Measurable(self.key, self.schedule.mod, self.task.target).serialized()
+
+
+class TraceSource(ProgramSource):
+    """Hands out `TraceProgram`s."""
+
+    task: TraceTask
+
+    def _read(self, files: Sequence[Path]) -> tuple[list[int], Any, Any]:
+        batch = read_batch(files)
+        embeddings = batch.encode(FeatureLayout.preset(LAYOUT), threads=1)
+        return batch.sequence_hashes.tolist(), embeddings, batch.latencies
+
+    def _recorded(self, files: Sequence[Path]) -> list[Program]:
+        batch = read_batch(files)
+        texts = batch.step_texts(np.arange(len(batch)))
+        hashes = batch.sequence_hashes.tolist()
+        return [
+            Program(self, number, TraceProgram(self.task, text))
+            for number, text in zip(hashes, texts, strict=True)
+        ]
+
+    def _random(self, count: int, seed: int) -> list[Program]:
+        return self._programs(_sampled(self._context(seed, count), count))
+
+    def _bred(self, count: int, seed: int) -> list[Program]:
+        load_tvm()
+        from tvm_ffi import get_global_func
+
+        context = self._context(seed, _POPULATION // 2, _guide(self.expected))
+        evolve = get_global_func("s_tir.meta_schedule.SearchStrategyEvolutionarySearchEvolveWithCostModel")
+        start = _sampled(context, _POPULATION // 2)
+        return self._programs(evolve(context.search_strategy, start, count + SPARE))
+
+    def _embedded(self, inputs: Sequence[Any]) -> Any:
+        text = "".join(f"{program.trace}\n" for program in inputs)
+        block, layout = (
+            _core.read_traces(text.encode(), "<programs>", 1, "trace", False),
+            FeatureLayout.preset(LAYOUT),
+        )
+        out = np.empty((len(block), layout.length, layout.width), np.float32)
+        block.encode(layout.encoder, out, 1)
+        return out
+
+    def _context(self, seed: int, least: int, model: Any = None) -> Any:
+        """A search of TVM's that is ready to draw and breed."""
+        load_tvm()
+        from tvm.s_tir import meta_schedule as ms
+
+        context = ms.TuneContext(
+            mod=self.task.module,
+            target=self.task.target,
+            space_generator="post-order-apply",
+            search_strategy=ms.search_strategy.EvolutionarySearch(
+                population_size=_POPULATION, init_min_unmeasured=least, genetic_num_iters=_GENERATIONS
+            ),
+            task_name=self.task.id,
+            rand_state=seed,
+            num_threads=1,
+        )
+        designs = context.generate_design_space()
+        model = model or ms.cost_model.RandomModel()
+        context.pre_tuning(1 << 30, 64, designs, ms.database.MemoryDatabase(), model)
+        return context
+
+    def _programs(self, schedules: Any) -> list[Program]:
+        schedules = list(schedules)
+        if not schedules:
+            return []
+        array = as_array(schedules)
+        texts = reader().json(array.__chandle__())
+        block = _core.read_traces("\n".join(texts).encode(), "<programs>", 1, "trace", False)
+        return [
+            Program(self, number, TraceProgram(self.task, text, schedule))
+            for number, text, schedule in zip(block.hashes().tolist(), texts, schedules, strict=True)
+        ]
+
+
+def applied(module: Any, trace: str) -> Any:
+    """The schedule that a recorded trace leads to.
+
+    Args:
+        module: what is computed.
+        trace: as the JSON of a record.
+    """
+    load_tvm()
+    from tvm.s_tir import Schedule, Trace
+
+    schedule = Schedule(module)
+    Trace.apply_json_to_schedule(json.loads(trace), schedule)
+    return schedule
+
+
+def _sampled(context: Any, count: int) -> Any:
+    """Programs as a search begins with, postprocessed, those that fail left out."""
+    load_tvm()
+    from tvm_ffi import get_global_func
+
+    sample = get_global_func("s_tir.meta_schedule.SearchStrategyEvolutionarySearchSampleInitPopulation")
+    return sample(context.search_strategy, count)
+
+
+def _guide(expected: Prior) -> Any:
+    """A cost model of TVM that says what a source expects of programs."""
+    load_tvm()
+    from tvm.ir.utils import derived_object
+    from tvm.s_tir.meta_schedule.cost_model import PyCostModel
+
+    @derived_object
+    class Guide(PyCostModel):  # type: ignore[misc]
+        def predict(self, _context: Any, candidates: Any) -> Any:
+            embeddings = extract_traces(candidates, FeatureLayout.preset(LAYOUT))
+            return np.asarray(as_weights(expected(embeddings)), np.float64)
+
+        def load(self, _path: str) -> None:
+            """Nothing to load."""
+
+        def save(self, _path: str) -> None:
+            """Nothing to save."""
+
+        def update(self, _context: Any, _candidates: Any, _results: Any) -> None:
+            """It is told elsewhere."""
+
+    return Guide()

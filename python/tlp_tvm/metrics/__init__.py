@@ -1,0 +1,1 @@
+"""How good a ranking is: numbers in, numbers out."""

@@ -1,0 +1,219 @@
+"""Statistics of a dataset as one HTML page that needs no other file."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from tlp_tvm.dataset.statistics.counting import DatasetStatistics
+from tlp_tvm.dataset.statistics.statistics_summary import summary_of
+from tlp_tvm.pages.page import cards, dotted, figures, page, section
+from tlp_tvm.pages.plots import colour
+from tlp_tvm.pages.statistics_plots import plots
+
+TASKS_SHOWN = 500
+"""A page with more is slow to open; the JSON has them all."""
+
+
+def statistics_page(statistics: DatasetStatistics) -> str:
+    """The page: counts, pictures, and a table each of platforms, collisions, layouts, networks and tasks."""
+    told = summary_of(statistics)
+    name = statistics.dataset.path.name
+    parts = [
+        f"<h1>{escape(name)}</h1><p>{escape(_split_sentence(told))}</p>",
+        _cards(told),
+        figures(plots(statistics)),
+        section("Platforms", _PLATFORMS, *_platforms(told)),
+        section("Collisions", _COLLISIONS, *_collision_rows(told)),
+        section("Layouts", _LAYOUTS, *_layouts(told)),
+        section("Networks", _NETWORKS, *_networks(told)),
+        section("Tasks", _tasks_sentence(told), *_tasks(told)),
+        f"<footer>digest {told['digest']}</footer>",
+    ]
+    return page(f"{name}: dataset statistics", parts)
+
+
+_PLATFORMS = (
+    "Spread: slowest / fastest program of a task, median over tasks. Noise: standard deviation over the "
+    "repeats of a measurement / their mean."
+)
+_COLLISIONS = (
+    "Programs that a model cannot tell apart, since their input is equal. Ratio: slowest / fastest latency "
+    "of such a group. Label gap: how far speed / best of the task differs in it, which no model can make "
+    "good. Medians first."
+)
+_LAYOUTS = "What each layout cannot show, and the shape that would hold 99.9% of the programs whole."
+_NETWORKS = (
+    "A task counts for every network that has it. Programs on each platform; below them spread and noise, "
+    "medians over tasks."
+)
+
+
+def _tasks_sentence(told: dict[str, Any]) -> str:
+    shown = min(TASKS_SHOWN, len(told["tasks"]))
+    more = f" The {shown} with the most programs; the JSON has all." if shown < len(told["tasks"]) else ""
+    return (
+        "Best latency on each platform; below it the median and the slowest program against it, and the "
+        f"noise of the repeats.{more}"
+    )
+
+
+def _split_sentence(told: dict[str, Any]) -> str:
+    rest = {key.replace("_", " "): _text(value) for key, value in told["split"].items() if key != "rule"}
+    details = ", ".join(f"{key} {value}" for key, value in rest.items())
+    rule = {"keep": "as its sources say", "task": "by task", "family": "by network"}[told["split"]["rule"]]
+    rule += f" ({details})" if details else ""
+    sides = "; ".join(
+        f"{split}: {counts['tasks']:,} tasks, {counts['programs']:,} programs"
+        for split, counts in told["splits"].items()
+    )
+    return f"Split {rule}. {sides[:1].upper()}{sides[1:]}."
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _cards(told: dict[str, Any]) -> str:
+    failed = sum(platform["failed"] for platform in told["platforms"])
+    numbers = {
+        "programs": told["programs"],
+        "measurements": told["measurements"],
+        "tasks": len(told["tasks"]),
+        "networks": len(told["networks"]),
+        "platforms": len(told["platforms"]),
+        "failed": failed,
+        "bad lines": sum(told["skipped"].values()),
+    }
+    return cards({label: f"{value:,}" for label, value in numbers.items()})
+
+
+def _platforms(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    names = [
+        "platform",
+        "~target",
+        ">tasks",
+        ">programs",
+        ">failed",
+        "~failures",
+        ">spread",
+        ">noise",
+        ">noise, 90%",
+    ]
+    rows = [
+        [
+            dotted(colour(i), p["name"]),
+            f"<code>{escape(p['target'])}</code>",
+            f"{p['tasks']:,}",
+            f"{p['programs']:,}",
+            f"{p['failed']:,}",
+            escape(", ".join(f"{reason}: {count:,}" for reason, count in p["failures"].items())),
+            f"{p['spread']['median']:.1f}x" if p["spread"] else "",
+            f"{p['noise']['median']:.2%}" if p["noise"] else "",
+            f"{p['noise']['p90']:.2%}" if p["noise"] else "",
+        ]
+        for i, p in enumerate(told["platforms"])
+    ]
+    return names, rows
+
+
+def _collision_rows(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    names = ["equal", ">programs", ">distinct", ">groups", ">programs in groups"]
+    names += [">ratio", ">90%", ">most", ">label gap", ">90%", ">most"]
+    rows = []
+    for entry in told["collisions"]:
+        ratio, gap = entry["latency_ratio"], entry["label_gap"]
+        share = entry["programs_in_groups"] / max(1, entry["programs"])
+        rows.append(
+            [
+                escape(entry["what"]),
+                f"{entry['programs']:,}",
+                f"{entry['distinct']:,}",
+                f"{entry['groups']:,}",
+                f"{entry['programs_in_groups']:,} ({share:.2%})",
+                *(f"{ratio[key]:.2f}x" if ratio else "" for key in ("median", "p90", "max")),
+                *(f"{gap[key]:.3f}" if gap else "" for key in ("median", "p90", "max")),
+            ]
+        )
+    return names, rows
+
+
+def _layouts(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    names = ["layout", ">shape", ">programs cut", ">rows cut", ">values cut", "~unknown", ">would hold 99.9%"]
+    rows = [
+        [
+            escape(entry["layout"]),
+            f"{entry['length']} x {entry['width']}",
+            f"{entry['cut_share']:.2%}",
+            f"{entry['cut_rows']:,}",
+            f"{entry['cut_columns']:,}",
+            escape(
+                ", ".join(
+                    f"{name}: {count:,}"
+                    for name, count in (entry["unknown_kinds"] | entry["unknown_tokens"]).items()
+                )
+            ),
+            f"{entry['proposal']['length']} x {entry['proposal']['width']}",
+        ]
+        for entry in told["layouts"]
+    ]
+    return names, rows
+
+
+def _networks(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    platforms = [platform["name"] for platform in told["platforms"]]
+    names = [
+        "network",
+        "splits",
+        ">tasks",
+        ">programs",
+        ">different steps",
+        ">longest",
+        *(f">{name}" for name in platforms),
+    ]
+    rows = [
+        [
+            escape(entry["network"]),
+            escape(", ".join(entry["splits"])),
+            f"{entry['tasks']:,}",
+            f"{entry['programs']:,}",
+            f"{entry['sequences']:,}",
+            f"{entry['longest']:,}",
+            *(_of_network(entry["platforms"][name]) for name in platforms),
+        ]
+        for entry in told["networks"]
+    ]
+    return names, rows
+
+
+def _of_network(told: dict[str, Any]) -> str:
+    lines = [f"{told['programs']:,}" + (f" ({told['failed']:,} failed)" if told["failed"] else "")]
+    if told["spread"] is not None:
+        noise = f", {told['noise']:.1%}" if told["noise"] is not None else ""
+        lines.append(f"<small>{told['spread']:.0f}x{noise}</small>")
+    return "<br>".join(lines)
+
+
+def _tasks(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    platforms = [platform["name"] for platform in told["platforms"]]
+    names = ["~task", "split", "~networks", ">programs", ">steps", *(f">{name}" for name in platforms)]
+    rows = [
+        [
+            f"{escape(task['description'] or '')}<br><code>{escape(task['workload_key'])}</code>",
+            escape(task["split"]),
+            escape(", ".join(task["networks"])),
+            f"{task['programs']:,}",
+            f"{task['length']['median']:g}",
+            *(_best(task["platforms"][name]) for name in platforms),
+        ]
+        for task in sorted(told["tasks"], key=lambda task: -task["programs"])[:TASKS_SHOWN]
+    ]
+    return names, rows
+
+
+def _best(told: dict[str, Any]) -> str:
+    if "best_s" not in told:
+        return ""
+    noise = f", {told['noise']:.1%}" if "noise" in told else ""
+    ratios = f"{told['median_over_best']:.1f}x, {told['worst_over_best']:.0f}x{noise}"
+    return f"{told['best_s'] * 1e3:.4g} ms<br><small>{ratios}</small>"

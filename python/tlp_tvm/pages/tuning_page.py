@@ -1,0 +1,238 @@
+"""A tuning run as one HTML page that needs no other file."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tlp_tvm import __version__
+from tlp_tvm.dataset.statistics.counting import FAILURES
+from tlp_tvm.pages.page import cards, facts, figures, filled, heading, notes, page, section
+from tlp_tvm.pages.past_run import ReportedTask, TuningRun, read_run
+from tlp_tvm.pages.predicted import Predicted, predict
+from tlp_tvm.pages.tuning_plots import SCATTERS, curves, scatters
+from tlp_tvm.tuning.turns import ROUNDING
+
+WHOLE = 40
+"""Tasks up to which the whole table is on the page."""
+
+_SETTINGS = (
+    "network",
+    "target",
+    "cpu",
+    "model",
+    "platform",
+    "online",
+    "seed",
+    "population",
+    "measure",
+    "choice",
+)
+_TASKS = (
+    "The heaviest first. Before: the first program that ran; after: the fastest known. Share: of the sum of "
+    "the tasks' best, each as often as the network has it. Correlation: of the model's scores and the "
+    "measured speeds, by rank. Place: of the fastest program, when the task's are sorted by score."
+)
+_PREDICTED = (
+    "A point a measured program, the later the darker; the ring is the fastest. A good model has the fast "
+    "ones on the lower right. The search had chosen these already, so the model separates them worse than "
+    "programs at large."
+)
+
+
+def tuning_page(folder: Path, model: str | None = None) -> str:
+    """The page of a run.
+
+    Args:
+        folder: with run.json and the log.
+        model: what `tlp_tvm.load_model` takes, to score the programs; None for the run's own.
+
+    Raises:
+        TuningError: run.json is damaged, or there is no log.
+        RecordError: the log is damaged.
+    """
+    run = read_run(folder)
+    predicted = predict(run, model)
+    heaviest = sorted(range(len(run.tasks)), key=lambda i: -_share(run, run.tasks[i]))
+    network = run.content["network"]
+    parts = [
+        f"<h1>{escape(network)}</h1><p>{escape(_lead(run))}</p>",
+        notes(_notes(run)),
+        cards(_numbers(run)),
+        figures(curves(run, heaviest)),
+        section("Tasks", _TASKS, *_tasks(run, heaviest, predicted), whole=len(run.tasks) <= WHOLE),
+        *_predicted(run, heaviest, predicted),
+        *_failures(run),
+        facts("Settings", "As run.json has them.", {n: run.content.get(n) for n in _SETTINGS}),
+        facts("Results", "What the run left in its folder.", _left(run)),
+        facts("Versions", "", {**run.content.get("versions", {}), "this page": f"tlp_tvm {__version__}"}),
+        f"<footer>{escape(str(folder))}</footer>",
+    ]
+    return page(f"{network}: tuning", parts)
+
+
+def _lead(run: TuningRun) -> str:
+    content = run.content
+    learning = ""
+    if "online" in content and len(run.history):
+        learning = ", learning from what it measured" if content["online"] else ", not learning"
+    head = f" (platform {content['platform']})" if content.get("platform") else ""
+    return f"Tuned for {content['target']} by the model {content['model']}{head}{learning}."
+
+
+def _notes(run: TuningRun) -> list[str]:
+    content, said = run.content, []
+    if not run.ended:
+        said.append(
+            "This run was stopped before its end. The page shows what its log holds; "
+            + ("" if "planned" in content else "names, weights and operations of the tasks, ")
+            + "the timing of the whole network and the time spent are not known yet."
+            + ("" if "planned" in content else " Each task counts once.")
+        )
+    elif run.unreported > 0:
+        said.append(
+            f"This run was gone on with and stopped: {run.unreported} programs of its log came after the "
+            "results, and the timing of the whole network and the time spent are those of before."
+        )
+    elif run.unreported < 0:
+        said.append(f"The log lacks {-run.unreported} programs that the results count.")
+    if run.cut:
+        said.append("The last line of the log is not whole and is left out.")
+    if run.ended and not len(run.history):
+        said.append("No program was measured: the model alone chose one of each task.")
+    ended = content.get("end_to_end")
+    if run.ended and ended is None:
+        said.append("The network was not timed: its target is not the machine that tuned it.")
+    if ended is not None and ended["difference"] > ROUNDING:
+        said.append(
+            f"The outputs of the tuned network differ from those of the untuned one by "
+            f"{ended['difference']:.1g}, more than rounding explains: do not use these records."
+        )
+    if ended is not None and ended["speedup"] < 1:
+        said.append("The network is faster untuned.")
+    own = [task.name for task in run.tasks if task.chosen is False]
+    return said + [f"No program of {name} ran: it keeps TVM's own schedule." for name in own]
+
+
+def _numbers(run: TuningRun) -> dict[str, str]:
+    content, numbers = run.content, {}
+    if (ended := content.get("end_to_end")) is not None:
+        numbers["network, untuned"] = _ms(ended["untuned_latency"])
+        numbers["network, tuned"] = _ms(ended["tuned_latency"])
+        numbers["times as fast"] = f"{ended['speedup']:.2f}x"
+    if np.isfinite(run.estimate):
+        numbers["sum of tasks' best"] = _ms(run.estimate)
+    numbers["tasks"] = f"{len(run.tasks):,}"
+    numbers[f"programs, {int(run.history.failures.sum()):,} failed"] = f"{len(run.history):,}"
+    if content.get("warm"):
+        numbers["of earlier logs"] = f"{int(content['warm']):,}"
+    if spent := sum(content.get("seconds", {}).values()):
+        numbers["spent by the last command" if content.get("reused") else "spent"] = f"{spent / 60:.1f} min"
+    elif len(run.clock):
+        numbers["first to last program"] = f"{run.clock[-1] / 60:.1f} min"
+    return numbers
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def _share(run: TuningRun, task: ReportedTask) -> float:
+    return task.best * task.weight / run.estimate if np.isfinite(task.best) else 0.0
+
+
+def _tasks(
+    run: TuningRun, heaviest: list[int], predicted: Predicted | str
+) -> tuple[list[str], list[list[str]]]:
+    names = ["~task", ">times", ">programs", ">failed", ">before", ">after", ">faster"]
+    names += [">GFLOP/s before", ">after", ">share", ">correlation", ">place"]
+    rows = []
+    for i in heaviest:
+        task = run.tasks[i]
+        first, best = np.isfinite(task.first), np.isfinite(task.best)
+        flops = task.flops
+        rows.append(
+            [
+                f"{escape(task.name)}<br><code>{escape(task.workload_key)}</code>",
+                str(task.weight) if flops is not None else "",
+                f"{task.programs:,}",
+                f"{task.failed:,}" if task.failed else "",
+                _ms(task.first) if first else "",
+                f"<b>{_ms(task.best)}</b>" if best else "",
+                f"{task.first / task.best:.2f}x" if first and best else "",
+                f"{flops / task.first / 1e9:.3g}" if first and flops is not None else "",
+                f"<b>{flops / task.best / 1e9:.3g}</b>" if best and flops is not None else "",
+                f"{_share(run, task):.1%}" if best else "",
+                *_of_model(predicted, i, task),
+            ]
+        )
+    return filled(names, rows)
+
+
+def _of_model(predicted: Predicted | str, i: int, task: ReportedTask) -> tuple[str, str]:
+    if isinstance(predicted, str):
+        return "", ""
+    correlation, place = predicted.correlation[i], predicted.place_of_best[i]
+    return (
+        "" if np.isnan(correlation) else f"{correlation:.2f}",
+        f"{place} of {task.programs}" if place else "",
+    )
+
+
+def _predicted(run: TuningRun, heaviest: list[int], predicted: Predicted | str) -> list[str]:
+    title = "Predicted against measured"
+    if isinstance(predicted, str):
+        return [heading(title, predicted)]
+    known = predicted.correlation[~np.isnan(predicted.correlation)]
+    scored_by = f"Scores of {predicted.model}, platform {predicted.platform}"
+    text = f"{scored_by}, as it was before it learned from this run. {_PREDICTED}"
+    if len(known):
+        text += f" Rank correlation, mean of {len(known)} tasks: {known.mean():.2f}."
+    if len(run.tasks) > SCATTERS:
+        text += f" The {SCATTERS} heaviest tasks."
+    return [heading(title, text), figures(scatters(run, predicted, heaviest), small=True)]
+
+
+def _failures(run: TuningRun) -> list[str]:
+    errors = run.batch.errors[run.rows]
+    failed = np.isinf(run.history.latencies)
+    if not failed.any():
+        return [heading("Failures", "No program failed.")]
+    details: dict[str, list[str]] = {}
+    for reason, count in run.content.get("failures", {}).items():
+        kind, _, message = reason.partition(":")
+        details.setdefault(kind, []).append(f"{message.strip()} ({count})" if message else "")
+    rows = []
+    for number, count in zip(*np.unique(errors[failed], return_counts=True), strict=True):
+        of_tasks = np.unique(run.history.task_ids[failed & (errors == number)])
+        kind = FAILURES.get(int(number), f"error {number}")
+        rows.append(
+            [
+                escape(kind),
+                f"{count:,}",
+                f"{count / len(failed):.1%}",
+                escape(", ".join(run.tasks[i].name for i in of_tasks)),
+                escape("; ".join(filter(None, details.get(kind, [])))),
+            ]
+        )
+    text = "By what the log says; messages are those of the command that ended the run."
+    return [section("Failures", text, ["reason", ">programs", ">share", "~tasks", "~messages"], rows)]
+
+
+def _left(run: TuningRun) -> dict[str, Any]:
+    content = run.content
+    ended = content.get("end_to_end") or {}
+    left = {
+        "log": f"{run.log}, {len(run.history):,} programs",
+        "best programs": content.get("best") and Path(content["best"]).name,
+        "library": content.get("library") and Path(content["library"]).name,
+        "no library": content.get("no_library"),
+        "outputs differ by": f"{ended['difference']:.1g}" if ended else None,
+    }
+    for name in ("untuned", "tuned"):
+        if ended:
+            left[f"timings {name}, ms"] = ", ".join(f"{seconds * 1e3:.4g}" for seconds in ended[name])
+    return left

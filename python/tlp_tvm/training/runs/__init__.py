@@ -1,0 +1,1 @@
+"""Whole training runs: of a new model, of another platform, and cross-validation."""

@@ -1,0 +1,1 @@
+"""Tuning a whole network, whatever framework searches."""

@@ -1,0 +1,57 @@
+"""docs/search.md and the README say what the kept comparisons say."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from places import ROOT
+from tlp_tvm.comparison.summary import read_comparison
+
+
+@pytest.fixture
+def searches(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("searches")
+
+
+def test_the_tables_are_those_of_the_kept_comparisons(searches: ModuleType) -> None:
+    page, readme = ((ROOT / name).read_text() for name in ("docs/search.md", "README.md"))
+    found = searches.kept()
+
+    assert "ansor" in found
+    for name, comparison in found.items():
+        assert searches.section(name, comparison) in page
+    assert searches.readme_lines(found) in readme
+
+
+def test_a_kept_comparison_is_whole(searches: ModuleType) -> None:
+    for name, comparison in searches.kept().items():
+        tasks = {group["task"] for group in comparison.content["groups"]}
+        seeds = {group["seed"] for group in comparison.content["groups"]}
+
+        assert len(comparison.content["groups"]) == len(tasks) * len(seeds)
+        assert len(tasks) >= 6
+        assert len(seeds) >= 2
+        for network in searches.COMPARISONS[name].networks:
+            assert any(network in group["networks"] for group in comparison.content["groups"])
+        for run in comparison.runs():
+            assert np.isfinite(run.best[-1])
+
+
+def test_what_is_kept_reads_as_what_was_measured(
+    searches: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comparison = searches.kept()["ansor"]
+    monkeypatch.setattr(searches, "KEPT", tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "comparison.json").write_text(json.dumps(comparison.content))
+
+    searches.keep("ansor", tmp_path / "run")
+
+    assert read_comparison(tmp_path / "ansor").content == comparison.content

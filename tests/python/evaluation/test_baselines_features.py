@@ -1,0 +1,175 @@
+"""Per-store features of the project's own programs: rebuilt, cached, and named where that cannot be done."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from measured import AVX2, part_of_epyc
+from tlp_tvm.dataset.building.build import build_dataset
+from tlp_tvm.dataset.reading.measured import MeasuredTask
+from tlp_tvm.errors import DatasetError
+from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
+from tlp_tvm.evaluation.baselines import store_features as module
+from tlp_tvm.evaluation.baselines.program_records import records_of
+from tlp_tvm.evaluation.baselines.store_features import WIDTH, StoreFeatures, rebuilt_tasks, store_features
+from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.evaluation.side_by_side import RANDOM, compare_rankers
+from tlp_tvm.features import steps_of_record
+from tlp_tvm.layout import FeatureLayout
+
+LAYOUT = FeatureLayout.preset("ansor")
+NAMES = ["xgboost-features", "tenset-mlp"]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("epyc")
+    return part_of_epyc(folder, ["bert_small-128__863af811c027"], ["bert_tiny-128__b77812d9dfb1"])
+
+
+@pytest.fixture(scope="module")
+def corpus(source: Path) -> Corpus:
+    return Corpus(source, LAYOUT)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def features(corpus: Corpus, cache: Path) -> StoreFeatures:
+    told: list[str] = []
+    found = store_features(corpus, cache, told.append)
+    assert sum("splitting bert_" in words for words in told) == 2
+    return found
+
+
+def settings(cache: Path) -> BaselineSettings:
+    return BaselineSettings(rounds=10, epochs=3, cache=cache, device="cpu")
+
+
+def test_every_program_has_rows(corpus: Corpus, features: StoreFeatures) -> None:
+    assert features.missing == {}
+    assert features.rows.shape == (features.counts.sum(), WIDTH)
+    assert (features.counts > 0).all()
+    rows, owner = features.of(np.array([5, 2, 5]))
+    assert np.bincount(owner).tolist() == features.counts[[5, 2, 5]].tolist()
+    begin = int(features.counts[:2].sum())
+    np.testing.assert_array_equal(rows[owner == 1], features.rows[begin : begin + features.counts[2]])
+    np.testing.assert_array_equal(rows[owner == 0], rows[owner == 2])
+    assert len({features.of(np.array([i]))[0].tobytes() for i in range(len(corpus.whole))}) > 40
+
+
+def test_they_are_computed_once_and_the_same_each_time(
+    source: Path, corpus: Corpus, features: StoreFeatures, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert store_features(corpus, cache, print) is features
+    files = sorted(cache.glob(f"store-features/{corpus.whole.digest}/*.npz"))
+    assert len(files) == 2
+    before = files[0].read_bytes()
+    files[0].write_bytes(before[: len(before) // 2])  # as a killed machine leaves it
+    told: list[str] = []
+    again = store_features(Corpus(source, LAYOUT), cache, told.append)
+    assert sum("splitting" in words for words in told) == 1
+    np.testing.assert_array_equal(again.rows, features.rows)
+    np.testing.assert_array_equal(again.counts, features.counts)
+    monkeypatch.setattr(module, "rebuilt_tasks", lambda tasks, targets, tell: ["never"] if tasks else [])
+    np.testing.assert_array_equal(store_features(Corpus(source, LAYOUT), cache, print).rows, features.rows)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("features")
+def test_a_seed_says_it_all_and_seen_labels_count(name: str, corpus: Corpus, cache: Path) -> None:
+    def fitted(seed: int) -> list[float]:
+        assert made.fit(corpus, seed, lambda words: None) == {}
+        return list(made.scores(corpus.judged_programs, 0))
+
+    [made] = make_baselines([name], settings(cache))
+    first = fitted(1)
+    assert np.isfinite(first).all()
+    assert len(set(first)) > 12
+    seen, rest = corpus.judged_programs[:16], corpus.judged_programs[16:]
+    assert not np.array_equal(made.scores_after(seen, rest, 0), first[16:])
+    assert list(made.scores(corpus.judged_programs, 0)) == first
+    assert fitted(2) != first
+    assert fitted(1) == first
+    assert made.notes == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("features")
+def test_networks_that_cannot_be_rebuilt_are_named(
+    name: str, source: Path, cache: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "elsewhere"
+    shutil.copytree(source, folder)
+    part_of_epyc(tmp_path / "more", [], ["bert_base-128__92fb8a6a1a63"])
+    shutil.copy(next((tmp_path / "more").glob("*/test/*")), folder / AVX2 / "test")
+    table = json.loads((source / "tasks.json").read_text())
+    [base] = json.loads((tmp_path / "more/tasks.json").read_text())
+    (folder / "tasks.json").write_text(json.dumps([*table, base | {"network": "somebodys_net"}]))
+    corpus = Corpus(folder, LAYOUT)
+    shutil.copytree(next(cache.glob("store-features/*")), cache / "store-features" / corpus.whole.digest)
+    made = make_baselines([name], settings(cache))
+    comparison = compare_rankers(corpus, made, ks=(1,))
+    assert comparison.not_computable == {
+        name: {base["workload_key"]: "none of its networks has it when built here: somebodys_net"}
+    }
+    found = {(row.ranker, row.network) for row in comparison.rows}
+    assert {network for ranker, network in found if ranker == name} == {"bert_tiny-128"}
+    assert {network for ranker, network in found if ranker == RANDOM} == {
+        "bert_tiny-128", "somebodys_net", "all networks", "mean over tasks",
+    }  # fmt: skip
+    shutil.rmtree(cache / "store-features" / corpus.whole.digest)
+
+
+def test_training_tasks_without_features_are_noted(corpus: Corpus, features: StoreFeatures) -> None:
+    lost = features.counts.copy()
+    train = corpus.whole.programs_of(corpus.training_tasks[0])
+    lost[train] = 0
+    [note] = StoreFeatures(features.rows, lost, {corpus.training_tasks[0]: "why"}).notes(corpus)
+    key = corpus.whole.tasks[corpus.training_tasks[0]].workload_key
+    assert note == f"1 training tasks without features were not learned from: {key}"
+    lost[train[1:]] = 1
+    [note] = StoreFeatures(features.rows, lost, {}).notes(corpus)
+    assert note == "1 programs that TVM could not lower again count as the slowest"
+
+
+def test_networks_and_targets_that_are_not_known_give_no_task() -> None:
+    tasks = [MeasuredTask('["k", [4, 4]]', "train", {"somebodys_net": 1}), MeasuredTask("[]", "train", {})]
+    assert list(rebuilt_tasks(tasks, ["llvm -mcpu=core-avx2", "abacus"], lambda words: None)) == []
+
+
+def test_records_are_the_programs_in_their_order(source: Path, tmp_path: Path) -> None:
+    build_dataset([source], tmp_path / "built")
+    for place in (source, tmp_path / "built"):
+        corpus = Corpus(place, LAYOUT)
+        lines = records_of(corpus, range(len(corpus.whole.tasks)))
+        for task, of_task in lines.items():
+            programs = corpus.whole.programs_of(task)
+            assert [len(steps_of_record(line)) for line in of_task] == corpus.whole.counts[programs].tolist()
+            log = tmp_path / "log.json"
+            log.write_text("".join(line.replace('[["[]", ""]', '[["[]", "llvm"]') for line in of_task))
+            np.testing.assert_array_equal(
+                Corpus(log, LAYOUT).whole.features(), corpus.whole.features(programs)
+            )
+
+
+def test_files_that_change_meanwhile_are_refused(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "changing"
+    shutil.copytree(source, folder)
+    corpus = Corpus(folder, LAYOUT)
+    [file] = folder.glob("*/test/*")
+    lines = gzip.decompress(file.read_bytes()).splitlines(keepends=True)
+    file.write_bytes(gzip.compress(b"".join(lines[:9])))
+    with pytest.raises(
+        DatasetError, match="expected 24 programs of .*, found 9: its files changed meanwhile"
+    ):
+        records_of(corpus, [0])

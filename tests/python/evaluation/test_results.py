@@ -1,0 +1,56 @@
+"""docs/results.md and the README say what the kept results say."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from places import ROOT
+
+
+@pytest.fixture
+def results(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("results")
+
+
+def test_the_tables_are_those_of_the_kept_results(results: ModuleType) -> None:
+    text = (ROOT / "docs" / "results.md").read_text()
+    kept = [name for name in results.PARTS if (results.KEPT / f"{name}.json").exists()]
+
+    assert "shipped" in kept
+    for name in kept:
+        said = json.loads((results.KEPT / f"{name}.json").read_text())
+        assert results.tables(name, said) in text
+        assert said["command"] == results.PARTS[name].line
+    assert (
+        "\n".join(results.rankers_table(json.loads((results.KEPT / "shipped.json").read_text())))
+        in (ROOT / "README.md").read_text()
+    )
+
+
+def test_the_table_of_ansors_weights_is_that_of_the_kept_trainings(results: ModuleType) -> None:
+    pretraining = importlib.import_module("ansor_pretraining")
+    kept = json.loads(pretraining.KEPT.read_text())
+
+    assert pretraining.table(kept["runs"], 3) in (ROOT / "docs" / "results.md").read_text()
+
+
+def test_marks_that_are_missing_are_named(results: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("no marks")
+
+    with pytest.raises(SystemExit, match="expected one pair of marks <!-- tables: begin -->, found 0"):
+        results.put(tmp_path / "page.md", "tables", "text")
+
+
+def test_text_goes_between_the_marks_alone(results: ModuleType, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- t: begin -->\nold\n<!-- t: end -->\nafter\n")
+
+    results.put(page, "t", "new \\1\n")
+
+    assert page.read_text() == "before\n<!-- t: begin -->\nnew \\1\n<!-- t: end -->\nafter\n"

@@ -1,0 +1,135 @@
+"""Measuring on real RPC servers: a device that dies in the middle loses no work."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tlp_tvm.ansor.reading.records import read_records
+from tlp_tvm.collection import CollectObserver, CollectSettings, collect
+from tlp_tvm.errors import CollectionError
+from tlp_tvm.measuring import remote as measure_remote
+from tlp_tvm.measuring.child import Timing
+from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.measuring.remote_worker import Fleet
+
+NETWORK, TASKS, PROGRAMS = "mlp", 4, 6
+MEASURE = MeasureSettings(threads=1, timing=Timing(repeat=2, min_repeat_ms=1))
+
+
+class Process:
+    """A command of its own process group, as a TVM server forks for every session."""
+
+    def __init__(self, *arguments: str) -> None:
+        code = f"import sys; sys.argv = {['tlp-tvm', *arguments]!r}; from tlp_tvm.cli.app import main; main()"
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert self.process.stdout is not None
+        self.line = self.process.stdout.readline()
+
+    @property
+    def port(self) -> int:
+        found = re.search(r":(\d+)", self.line)
+        assert found, self.line
+        return int(found[1])
+
+    def kill(self) -> None:
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[Process]:
+    process = Process(*arguments)
+    try:
+        yield process
+    finally:
+        if process.process.returncode is None:
+            process.kill()
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def tracker() -> Iterator[str]:
+    port = free_port()
+    with running("fleet", "tracker", "--port", str(port)):
+        yield f"127.0.0.1:{port}"
+
+
+def settings(out: Path, tracker: str, key: str) -> CollectSettings:
+    host, port = tracker.split(":")
+    fleet = Fleet(host, int(port), key)
+    return CollectSettings(
+        (NETWORK,), out, "llvm -num-cores=1", "far", programs=PROGRAMS, batch=8, fleet=fleet, measure=MEASURE
+    )
+
+
+class KillsADevice(CollectObserver):
+    """Ends a server when some programs are measured."""
+
+    def __init__(self, device: Process) -> None:
+        self.device = device
+        self.killed_at = 0
+
+    def measured(self, programs: int, tasks_done: int, failures: Mapping[str, int]) -> None:
+        if programs >= 5 and not self.killed_at:
+            self.killed_at = programs
+            self.device.kill()
+
+
+def test_a_device_that_dies_in_the_middle_loses_no_work(tmp_path: Path, tracker: str) -> None:
+    device = ("fleet", "device", "--tracker", tracker, "--key", "cpu", "--threads", "1")
+    with running(*device) as first, running(*device):
+        observer = KillsADevice(first)
+        result = collect(settings(tmp_path, tracker, "cpu"), observer)
+
+    batch = read_records(tmp_path / "far")
+    assert observer.killed_at
+    assert result.finished
+    assert result.failures == {}
+    assert len(batch) == len(set(batch.sequence_hashes.tolist())) == PROGRAMS * TASKS
+    assert set(batch.errors.tolist()) == {0}
+    assert ((batch.latencies > 0) & (batch.latencies < 1)).all()
+
+
+def test_a_fleet_that_loses_all_devices_stops_and_goes_on_later(
+    tmp_path: Path, tracker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure_remote, "DEVICE_WAIT_S", 1.0)
+    device = ("fleet", "device", "--tracker", tracker, "--key", "lonely", "--threads", "1")
+    with (
+        running(*device) as only,
+        pytest.raises(CollectionError, match="found none for 1 s"),
+    ):
+        collect(settings(tmp_path, tracker, "lonely"), KillsADevice(only))
+    measured = len(read_records(tmp_path / "far"))
+    assert 5 <= measured < PROGRAMS * TASKS
+
+    with running(*device):
+        result = collect(settings(tmp_path, tracker, "lonely"))
+
+    assert result.measured == PROGRAMS * TASKS - measured
+    assert set(read_records(tmp_path / "far").errors.tolist()) == {0}
+
+
+def test_no_tracker_and_no_device_are_named(tmp_path: Path, tracker: str) -> None:
+    with pytest.raises(CollectionError, match=r"key nobody: expected at least one device"):
+        collect(settings(tmp_path, tracker, "nobody"))
+    with pytest.raises(CollectionError, match="expected TVM's RPC tracker, found none"):
+        collect(settings(tmp_path, f"127.0.0.1:{free_port()}", "cpu"))

@@ -1,0 +1,82 @@
+"""The models that come with the package are what their cards say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from logs import DATASETS
+from tlp_tvm.dataset.building.build import build_dataset
+from tlp_tvm.dataset.reading.measured import load_measured
+from tlp_tvm.evaluation.ranking_report import evaluate
+from tlp_tvm.model.checkpoint import SHIPPED, load_model, shipped_models
+from tlp_tvm.model.export import export_model
+from tlp_tvm.pretrained import DEFAULT_MODELS
+from tlp_tvm.training.runs.train_run import CARD
+
+SIZE_LIMIT = 6_000_000
+
+
+TRAINED_ON = {
+    "epyc": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv"),
+    "epyc-metaschedule": ("epyc-metaschedule", "epyc-dense-metaschedule"),
+    "epyc-small": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv"),
+}
+"""Model -> folders of `datasets/`."""
+
+NAMES = tuple(TRAINED_ON)
+
+
+def test_both_sizes_and_both_frameworks_are_shipped() -> None:
+    assert shipped_models() == NAMES
+    for framework, name in DEFAULT_MODELS.items():
+        assert load_model(name).layout.framework == framework
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shipped_models_are_small_and_have_cards(name: str) -> None:
+    folder = SHIPPED / name
+    assert sum(file.stat().st_size for file in folder.iterdir()) < SIZE_LIMIT
+    card, text = load_model(name).card, (folder / CARD).read_text()
+    for word in (f"# Model `{name}`", card["data"]["digest"], card["layout_digest"]):
+        assert word in text
+    for row in card["metrics"]["test"]:
+        assert f"| {row['top']['1']:.3f} | {row['top']['5']:.3f} | {row['random']['1']['mean']:.3f} " in text
+
+
+@pytest.fixture(scope="module")
+def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("datasets")
+    for folders in set(TRAINED_ON.values()):
+        build_dataset([DATASETS / name for name in folders], folder / folders[0])
+    return {name: folder / folders[0] for name, folders in TRAINED_ON.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_models_rank_the_test_networks_as_their_cards_say(name: str, datasets: dict[str, Path]) -> None:
+    model = load_model(name)
+    measured = load_measured(datasets[name], model.layout)
+    assert measured.digest in (DATASETS / "README.md").read_text()
+    assert measured.digest == model.card["data"]["digest"]
+    assert tuple(platform.name for platform in measured.platforms) == model.platforms
+    assert tuple(platform.target for platform in measured.platforms) == model.targets
+    test = measured.of_split("test")
+    rows = evaluate(test, model.score_all(test.features()))
+    for row, written in zip(rows, model.card["metrics"]["test"], strict=True):
+        assert (row.platform, row.network) == (written["platform"], written["network"])
+        # Another build of torch rounds otherwise: a tie may fall the other way, a ranking may not change.
+        assert row.spearman == pytest.approx(written["spearman"], abs=0.01)
+        assert row.random[1].mean == pytest.approx(written["random"]["1"]["mean"], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_exported_file_scores_as_the_checkpoint(name: str, tmp_path: Path) -> None:
+    model, shipped = load_model(name), load_model(SHIPPED / name / "model.pt")
+    assert shipped.card["weights"] == model.card["weights"]
+    assert export_model(model, tmp_path / "again.pt") <= 1e-6
+    files = sorted((DATASETS / TRAINED_ON[name][0] / model.platforms[0] / "test").iterdir())[:2]
+    x = load_measured(files, model.layout).features()
+    for exported in (shipped, load_model(tmp_path / "again.pt")):
+        np.testing.assert_allclose(exported.score_all(x), model.score_all(x), rtol=1e-6, atol=1e-6)

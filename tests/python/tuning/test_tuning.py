@@ -1,0 +1,313 @@
+"""A whole network tuned in TVM's loop, really compiled and timed, but small."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from programs import tiny_config
+from scorers import LinearScorer
+from tlp_tvm.adapting.savings import load_adapted, save_adapted
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.reading.records import read_records
+from tlp_tvm.ansor.search.cost_model import TLPCostModel
+from tlp_tvm.ansor.search.scheduler import measures_per_round
+from tlp_tvm.ansor.search.tuning import tune_network
+from tlp_tvm.errors import ModelFileError, NetworkError, TuningError
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.measuring.child import Timing
+from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.measuring.stopping import Stopped
+from tlp_tvm.model.checkpoint import save_checkpoint
+from tlp_tvm.pages.past_run import read_run
+from tlp_tvm.tuning.tune_observer import TuneObserver
+from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
+
+NETWORK, TASKS, TRIALS, MORE = "mlp", 4, 8, 5
+TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
+
+
+def settings(out: Path, **changes: Any) -> TuneSettings:
+    values = {"model": LinearScorer(), "target": TARGET, "trials": TRIALS, "population": 64, "turns": 3}
+    measure = MeasureSettings(timing=Timing(repeat=1, min_repeat_ms=1), threads=0)
+    return TuneSettings(**{"network": NETWORK, "out": out, "measure": measure, **values, **changes})
+
+
+class Told(TuneObserver):
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self.plan: tuple[int, ...] = ()
+        self.rounds: list[str] = []
+        self.programs: list[tuple[int, float]] = []
+
+    def step(self, name: str) -> None:
+        self.steps.append(name)
+
+    def planned(self, tasks: int, trials: int, reused: int) -> None:
+        self.plan = (tasks, trials, reused)
+
+    def round(self, task: str) -> None:
+        self.rounds.append(task)
+
+    def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
+        self.programs.append((trials, estimate))
+
+
+@pytest.fixture(scope="module")
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory, told: Told) -> TuneResult:
+    return tune_network(settings(tmp_path_factory.mktemp("runs") / "mlp"), told)
+
+
+def refused(changed: TuneSettings, kind: type[Exception] = TuningError) -> str:
+    with pytest.raises(kind) as error:
+        tune_network(changed)
+    return str(error.value)
+
+
+def test_every_task_is_searched_and_every_program_is_in_tvms_log(result: TuneResult, told: Told) -> None:
+    records = list(load_tvm().auto_scheduler.RecordReader(str(result.log)))
+    assert result.trials == len(records) == TRIALS
+    assert result.reused == 0
+    assert len(result.tasks) == TASKS
+    assert {str(inputs.task.workload_key) for inputs, _ in records} == {t.workload_key for t in result.tasks}
+    assert sum(task.trials for task in result.tasks) == TRIALS
+    assert result.failures == {}
+    assert {int(inputs.task.hardware_params.num_cores) for inputs, _ in records} == {2}
+    best = {t.workload_key: t.best for t in result.tasks}
+    for key, latency in best.items():
+        costs = [r.costs[0].value for i, r in records if i.task.workload_key == key]
+        assert latency == pytest.approx(min(costs))
+    assert result.estimate == pytest.approx(sum(t.best * t.weight for t in result.tasks))
+
+
+def test_the_observer_is_told(result: TuneResult, told: Told) -> None:
+    assert told.steps[0] == "splitting the network into tasks"
+    assert told.steps[-1] == "timing the network, untuned and tuned in turns"
+    assert told.plan == (TASKS, TRIALS, 0)
+    assert len(told.rounds) == TRIALS
+    assert [trials for trials, _ in told.programs] == list(range(1, TRIALS + 1))
+    assert told.programs[-1][1] == pytest.approx(result.estimate, rel=1e-5)  # records have six digits
+
+
+def test_the_model_scores_with_the_head_of_the_target(result: TuneResult, tmp_path: Path) -> None:
+    assert result.model == "linear"
+    assert result.platform == "avx2"
+
+
+def test_the_network_is_timed_before_and_after_and_computes_the_same(result: TuneResult) -> None:
+    ended = result.end_to_end
+    assert len(ended.untuned) == len(ended.tuned) == 3
+    assert ended.untuned_latency == np.median(ended.untuned) > 0
+    assert ended.speedup == ended.untuned_latency / ended.tuned_latency
+    assert ended.difference < 1e-4
+
+
+def test_the_run_is_written_down(result: TuneResult) -> None:
+    report = json.loads(result.report.read_text())
+    assert report["format"] == "tlp-tvm-run"
+    assert report["network"] == NETWORK
+    assert report["seed"] == 0
+    assert {"tlp_tvm", "tvm", "python"} <= report["versions"].keys()
+    assert len(report["tasks"]) == TASKS
+    assert report["end_to_end"]["speedup"] == result.end_to_end.speedup
+    assert result.curve.read_bytes().startswith(b"\x89PNG")
+    names = sorted(path.name for path in result.log.parent.iterdir())
+    assert names == [
+        "adapted.safetensors",
+        *("best.json", "curve.png", "log.json", "run.json", "tuned.json", "tuned.so", "tvm.log"),
+    ]
+
+
+def test_what_was_learned_is_kept_and_gone_on_with(
+    result: TuneResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kill at the moment when the log has more than was saved; the resumed run goes on with both."""
+    run = tmp_path / "run"
+    shutil.copytree(result.log.parent, run)
+    kept = load_adapted(run / "adapted.safetensors")
+    assert sum(task.learned for task in kept.tasks.values()) == TRIALS
+    last = run / "log.json"
+    lines = last.read_text().splitlines(keepends=True)
+    model = TLPCostModel(LinearScorer(), online=True)
+    batch = read_records(last)
+    embeddings = batch.encode(model.model.layout)[: TRIALS - 3]
+    for i, task in enumerate(batch.tasks):
+        rows = np.flatnonzero(batch.task_ids[: TRIALS - 3] == i)
+        if len(rows):
+            model.learn(task.workload_key, task.target, embeddings[rows], batch.latencies[rows])
+    save_adapted(run / "adapted.safetensors", model.adapted())
+    last.write_text("".join(lines) + lines[0][:50])
+
+    taught: list[int] = []
+    learn = TLPCostModel.learn
+
+    def spy(model: TLPCostModel, key: str, target: str, embeddings: Any, latencies: Any) -> None:
+        taught.append(len(latencies))
+        learn(model, key, target, embeddings, latencies)
+
+    monkeypatch.setattr(TLPCostModel, "learn", spy)
+    tune_network(settings(run, trials=TRIALS + 1))
+
+    assert sum(taught) == 3 + 1  # what the file lacked, and the new program
+    again = load_adapted(run / "adapted.safetensors")
+    assert sum(task.learned for task in again.tasks.values()) == TRIALS + 1
+    for key, task in kept.tasks.items():
+        np.testing.assert_allclose(again.tasks[key].speeds[: task.learned], task.speeds, rtol=1e-5)
+
+
+def test_the_best_programs_are_a_log_of_tvms(result: TuneResult) -> None:
+    records = list(load_tvm().auto_scheduler.RecordReader(str(result.best)))
+    best = {str(inputs.task.workload_key): float(ran.costs[0].value) for inputs, ran in records}
+    assert best == {task.workload_key: pytest.approx(task.best) for task in result.tasks}
+    assert all(task.chosen for task in result.tasks)
+
+
+def test_the_same_command_goes_on_and_measures_nothing_twice(
+    result: TuneResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = result.log.read_text()
+    told = Told()
+    preloaded: list[str] = []
+    preload = load_tvm().auto_scheduler.PreloadMeasuredStates
+
+    def spy(name: str) -> Any:
+        preloaded.append(name)
+        return preload(name)
+
+    monkeypatch.setattr(load_tvm().auto_scheduler, "PreloadMeasuredStates", spy)
+
+    more = tune_network(settings(result.log.parent, trials=TRIALS + MORE, measures_per_round=2), told)
+
+    assert told.plan == (TASKS, TRIALS + MORE, TRIALS)
+    assert [trials for trials, _ in told.programs] == list(range(TRIALS + 1, TRIALS + MORE + 1))
+    assert (more.reused, more.trials) == (TRIALS, TRIALS + MORE)
+    assert preloaded == [str(result.log)]
+    assert more.log.read_text().startswith(before)
+    batch = read_records(more.log)
+    programs = set(zip(batch.task_ids.tolist(), batch.sequence_hashes.tolist(), strict=True))
+    assert len(programs) == TRIALS + MORE
+    assert more.estimate <= result.estimate
+
+
+def test_a_run_goes_on_from_another_directory_with_the_model_that_it_began_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, network = tiny_config(FeatureLayout.preset("ansor"))
+    (tmp_path / "here").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    save_checkpoint(tmp_path / "here" / "models" / "tiny", config, network.state_dict())
+    out = tmp_path / "run"
+
+    class Impatient(TuneObserver):
+        def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Stopped):
+        tune_network(settings(out, model="models/tiny", trials=TASKS), Impatient())
+    content = json.loads((out / "run.json").read_text())
+    assert (content["model"], content["model_source"]) == ("tiny", str(tmp_path / "here/models/tiny"))
+    assert len(content["planned"]) == TASKS
+    assert len(read_run(out).tasks) == TASKS  # what a page shows
+
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert tune_network(settings(out, model="", trials=TASKS)).model == "tiny"
+
+
+def test_an_interrupt_keeps_the_log_and_says_how_to_go_on(tmp_path: Path) -> None:
+    class Impatient(TuneObserver):
+        def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
+            if trials == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(TuningError) as error:
+        tune_network(settings(tmp_path, measures_per_round=2), Impatient())
+
+    log = tmp_path / "log.json"
+    words = str(error.value).split(" programs; ")
+    assert words[1] == f"{log} holds them, and the same command goes on from there"
+    assert words[0] == f"stopped after 3 of {TRIALS}"
+    assert len(log.read_text().splitlines()) == 3
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_model_that_fails_is_named(tmp_path: Path) -> None:
+    message = refused(settings(tmp_path, model=LinearScorer(spoil=float("nan"))), ModelFileError)
+    assert message.startswith("model linear: expected finite scores, found 1 of ")
+    assert (tmp_path / "log.json").read_text() == ""
+
+
+def test_a_network_of_which_nothing_runs_says_why(tmp_path: Path) -> None:
+    hopeless = MeasureSettings(timing=Timing(repeat=1, min_repeat_ms=1), build_timeout_s=0, threads=0)
+    message = refused(settings(tmp_path, measure=hopeless, trials=TASKS))
+    assert message == (
+        f"{tmp_path}/log.json: expected programs that run, found none; "
+        "most often a program compiles too long: over 0 s"
+    )
+    assert len((tmp_path / "log.json").read_text().splitlines()) == TASKS
+
+
+def test_too_few_trials_are_refused(tmp_path: Path) -> None:
+    assert refused(settings(tmp_path, trials=TASKS - 1)) == (
+        "--trials 3: expected at least one program for each of the 4 tasks of mlp; "
+        "choose --trials 4 or more, better 64"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target": "llvm -nothing=1"}, '--target "llvm -nothing=1": expected a TVM target such as "llvm '),
+        ({"target": "llvm -mcpu=z80"}, '--target "llvm -mcpu=z80": expected a -mcpu that LLVM '),
+        ({"target": "nothing"}, '--target "nothing": expected a TVM target such as "llvm '),
+        (
+            {"target": "cuda"},
+            '--target "cuda": expected a device of this machine to measure on, found no cuda',
+        ),
+        ({"warm_start": (Path("none"),)}, "--warm-start none: expected a record log or the folder of a run"),
+        ({"warm_start": (Path("none"),), "trials": 0}, "--warm-start: expected programs to measure, found "),
+        ({"platform": "m1"}, 'model linear: expected one of its platforms avx512, avx2, found "m1"'),
+    ],
+)
+def test_wrong_usage_is_refused_before_anything_is_written(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    if changes.get("target") == "cuda" and load_tvm().cuda().exist:
+        pytest.skip("this machine has a CUDA device")
+    assert refused(settings(tmp_path / "run", **changes)).startswith(message)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_network_is_refused_with_the_names(tmp_path: Path) -> None:
+    message = refused(settings(tmp_path / "run", network="nonet"), NetworkError)
+    assert message.startswith('expected the name of a network, found "nonet"; choose one of resnet_18, ')
+    message = refused(settings(tmp_path / "run", network="net.onnx"), NetworkError)
+    assert message.startswith("net.onnx: expected a file with a network, found none; ")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("trials", "tasks", "expected"), [(8, 4, 1), (100, 5, 10), (10_000, 5, 16), (5, 5, 1)]
+)
+def test_rounds_give_every_task_two(trials: int, tasks: int, expected: int) -> None:
+    assert measures_per_round(trials, tasks) == expected
+
+
+def test_settings_are_a_value(tmp_path: Path) -> None:
+    first = TuneSettings("mlp", tmp_path)
+    assert dataclasses.replace(first, seed=1) != first
