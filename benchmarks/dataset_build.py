@@ -28,7 +28,7 @@ from tlp_tvm.bench.timing import machine, peak_memory, rate_of
 from tlp_tvm.dataset import open_dataset
 from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.dataset.reading.shards import ROWS_A_BATCH, SCHEMA, ShardReader
-from tlp_tvm.features import FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.records.record_files import record_files
 
 DATA = Path(__file__).resolve().parent.parent / "datasets" / "epyc"

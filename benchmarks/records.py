@@ -35,7 +35,9 @@ from tlp_tvm import _core
 from tlp_tvm.ansor.reading.records import iter_records
 from tlp_tvm.bench.python_route import PythonEncoder
 from tlp_tvm.bench.timing import costs_of, machine, peak_memory
-from tlp_tvm.features import Embedding, FeatureLayout, extract_records
+from tlp_tvm.embedding import Embedding
+from tlp_tvm.features import extract_records
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.records.record_files import record_files
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,19 +13,14 @@ from tlp_tvm._core import __version__
 if TYPE_CHECKING:
     from tlp_tvm.ansor.loading.locate import load_tvm
     from tlp_tvm.ansor.reading.records import RecordBatch, iter_records, read_records
-    from tlp_tvm.features import (
-        EncodingReport,
-        FeatureLayout,
-        extract_records,
-        extract_states,
-        extract_traces,
-        steps_of,
-    )
+    from tlp_tvm.embedding import EncodingReport
+    from tlp_tvm.features import extract_records, extract_states, extract_traces, steps_of
+    from tlp_tvm.layout import FeatureLayout
     from tlp_tvm.model.checkpoint import load_model
 
 _HOMES = {
-    "EncodingReport": "tlp_tvm.features",
-    "FeatureLayout": "tlp_tvm.features",
+    "EncodingReport": "tlp_tvm.embedding",
+    "FeatureLayout": "tlp_tvm.layout",
     "RecordBatch": "tlp_tvm.ansor.reading.records",
     "extract_records": "tlp_tvm.features",
     "extract_states": "tlp_tvm.features",

@@ -12,7 +12,8 @@ import pytest
 from sampled import programs
 from tlp_tvm import _core
 from tlp_tvm.bench.trace_route import steps_of
-from tlp_tvm.features import EncodingReport, extract_traces
+from tlp_tvm.embedding import EncodingReport
+from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.workloads import TARGETS, WORKLOADS, workload

@@ -15,7 +15,8 @@ from logs import DATASETS, STEPS, WriteLog
 from places import DATA
 from reference import published
 from reference import steps as reference
-from tlp_tvm.features import FeatureLayout, extract_records, read_records
+from tlp_tvm.features import extract_records, read_records
+from tlp_tvm.layout import FeatureLayout
 
 CUDA_LOG = DATA / "cuda.json"
 """Programs that TVM sampled for `cuda -arch=sm_70`, three an operator; never measured."""

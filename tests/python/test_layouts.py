@@ -16,7 +16,7 @@ from logs import DATASETS
 from reference import steps as reference
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.errors import LayoutError
-from tlp_tvm.features import FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 
 PRESETS = ("ansor", "paper-cpu", "paper-gpu")
 

@@ -23,7 +23,7 @@ from tlp_tvm.ansor.reading import states as ansor_states
 from tlp_tvm.ansor.search.sampling import sample_states, written_steps
 from tlp_tvm.bench.python_route import PythonEncoder
 from tlp_tvm.bench.timing import Work, best_rates, rate_of
-from tlp_tvm.features import Embedding
+from tlp_tvm.embedding import Embedding
 from tlp_tvm.layout import FeatureLayout
 
 CPU_TARGET = "llvm -mcpu=core-avx2 -num-cores=2"

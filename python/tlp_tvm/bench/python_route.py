@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm import _core
-from tlp_tvm.features import Embedding
+from tlp_tvm.embedding import Embedding
 from tlp_tvm.layout import FeatureLayout
 
 

@@ -17,10 +17,10 @@ from tlp_tvm.collection.collect_observer import CollectObserver
 from tlp_tvm.collection.collect_settings import CollectResult, CollectSettings
 from tlp_tvm.collection.collecting_model import asked_model, choice_of, model_name, prior_of
 from tlp_tvm.collection.folder import CollectionFolder, split_target
-from tlp_tvm.collection.framework import Pool, framework_named
 from tlp_tvm.collection.planning import PlannedTask
 from tlp_tvm.collection.program_source import Prior, Program, ProgramSource
 from tlp_tvm.errors import CollectionError
+from tlp_tvm.framework import Pool, framework_named
 from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.child import Outcome, realtime_allowed

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 import tlp_tvm
-from tlp_tvm.collection.framework import Framework, framework_named
 from tlp_tvm.collection.planning import PlannedTask
 from tlp_tvm.comparison.compare_settings import CompareObserver, CompareSettings
 from tlp_tvm.comparison.finals import timed_again
@@ -22,6 +21,7 @@ from tlp_tvm.comparison.session import Session
 from tlp_tvm.comparison.summary import FORMAT, FORMAT_VERSION, RESULTS, Comparison, read_comparison
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.files import write_whole
+from tlp_tvm.framework import Framework, framework_named
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.embedding import Embedding
 from tlp_tvm.errors import DatasetError
-from tlp_tvm.features import Embedding, FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 
 TRAIN_SPLIT = "train"
 TEST_SPLIT = "test"

@@ -11,9 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tlp_tvm.embedding import Embedding
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.rankers import Programs
-from tlp_tvm.features import Embedding
 from tlp_tvm.metrics.correlation import ranks
 from tlp_tvm.model.scoring import BATCH
 from tlp_tvm.model.tlp import TLP, Member

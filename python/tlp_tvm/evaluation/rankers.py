@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.adapting.adaptation import TaskAdapter
+from tlp_tvm.embedding import Embedding
 from tlp_tvm.evaluation.corpus import Corpus
-from tlp_tvm.features import Embedding, FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 
 Programs = NDArray[np.int64]
 Tell = Callable[[str], None]

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tlp_tvm import _core
+from tlp_tvm.embedding import Embedding
 from tlp_tvm.errors import ModelFileError
-from tlp_tvm.features import Embedding, FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.config import ModelConfig
 from tlp_tvm.model.native import native_network
 from tlp_tvm.model.tlp import TLP

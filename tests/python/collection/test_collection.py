@@ -26,7 +26,7 @@ from tlp_tvm.collection.packing import pack
 from tlp_tvm.collection.program_source import Program, ProgramSource
 from tlp_tvm.dataset.reading.measured import load_measured
 from tlp_tvm.errors import CollectionError, DatasetError, ModelFileError
-from tlp_tvm.features import FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.machine.cpu import Cpu
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import FAILED_COST, MeasureSettings

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from programs import tiny_config
 from tlp_tvm import _core
-from tlp_tvm.features import Embedding
+from tlp_tvm.embedding import Embedding
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.native import native_network
 from tlp_tvm.model.scoring import ScoringModel

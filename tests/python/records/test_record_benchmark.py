@@ -14,7 +14,8 @@ import compare_logs
 from logs import DATASETS, WriteLog
 from places import ROOT
 from tlp_tvm.bench.python_route import PythonEncoder
-from tlp_tvm.features import FeatureLayout, extract_records
+from tlp_tvm.features import extract_records
+from tlp_tvm.layout import FeatureLayout
 
 BENCHMARK = ROOT / "benchmarks" / "records.py"
 

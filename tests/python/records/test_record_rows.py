@@ -9,8 +9,10 @@ import pytest
 
 from logs import DATASETS
 from tlp_tvm.ansor.reading.records import RecordBatch, iter_records
+from tlp_tvm.embedding import EncodingReport
 from tlp_tvm.errors import LayoutError
-from tlp_tvm.features import EncodingReport, FeatureLayout, read_records
+from tlp_tvm.features import read_records
+from tlp_tvm.layout import FeatureLayout
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tlp_tvm.files import fresh_file
 from tlp_tvm.records.record_files import parse_blocks, record_files
 
 if TYPE_CHECKING:
-    from tlp_tvm.features import Embedding, EncodingReport
+    from tlp_tvm.embedding import Embedding, EncodingReport
     from tlp_tvm.layout import FeatureLayout
 
 _BEFORE_STEPS, _AFTER_STEPS = ", [[], [", ']], "r": '

@@ -12,7 +12,7 @@ from tlp_tvm import _core
 from tlp_tvm.errors import StateError
 
 if TYPE_CHECKING:
-    from tlp_tvm.features import Embedding, EncodingReport
+    from tlp_tvm.embedding import Embedding, EncodingReport
     from tlp_tvm.layout import FeatureLayout
 
 

@@ -13,7 +13,7 @@ from tlp_tvm.dataset.reading.measured import MeasuredDataset, MeasuredTask, Plat
 from tlp_tvm.dataset.reading.shards import ProgramBatch
 from tlp_tvm.dataset.reading.streaming import Blocks, StreamedDataset
 from tlp_tvm.errors import DatasetError
-from tlp_tvm.features import FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.records.detect import check_layout
 
 STREAM_FROM = 200_000

@@ -11,8 +11,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.embedding import Embedding
 from tlp_tvm.errors import DatasetError
-from tlp_tvm.features import Embedding, FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.records.detect import Batch, check_layout, iter_rows
 from tlp_tvm.records.names import Names, split_of_missing
 from tlp_tvm.records.source import PLAIN_NETWORK, DatasetSource, RecordGroup, find_source, is_built

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tlp_tvm.dataset.reading.built import BuiltDataset
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.dataset.reading.shards import ShardReader
-from tlp_tvm.features import Embedding
+from tlp_tvm.embedding import Embedding
 from tlp_tvm.records.detect import programs_of
 
 NEIGHBOURHOOD_BLOCKS = 8

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.features import Embedding
+from tlp_tvm.embedding import Embedding
 
 
 def collisions(

@@ -16,7 +16,7 @@ from tlp_tvm.dataset.reading.shards import ProgramBatch
 from tlp_tvm.dataset.statistics.collisions import embedding_keys
 from tlp_tvm.dataset.statistics.histogram import Histogram
 from tlp_tvm.dataset.statistics.layout_fit import LayoutStatistics
-from tlp_tvm.features import FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.measuring.pool import REASONS
 
 FAILURES = {3: "does not compile for the device", 5: "wrong answer", 8: "unknown"} | REASONS

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.reading.records import RecordBatch
-from tlp_tvm.features import Embedding, EncodingReport
+from tlp_tvm.embedding import Embedding, EncodingReport
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.reading.records import TraceBatch
 

@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from tlp_tvm.ansor.reading.records import iter_records
+from tlp_tvm.ansor.reading.records import RecordBatch, iter_records
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.corpus import Corpus
-from tlp_tvm.features import RecordBatch
 from tlp_tvm.records.source import find_source, is_built
 
 

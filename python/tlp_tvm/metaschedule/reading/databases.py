@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tlp_tvm import _core
 
 if TYPE_CHECKING:
-    from tlp_tvm.features import Embedding, EncodingReport
+    from tlp_tvm.embedding import Embedding, EncodingReport
     from tlp_tvm.layout import FeatureLayout
 
 RECORDS = "database_tuning_record.json"

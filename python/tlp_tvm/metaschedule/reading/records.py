@@ -29,7 +29,7 @@ from tlp_tvm.records.source import WORKLOADS, workload_lines
 from tlp_tvm.tuning.history import History, history_of
 
 if TYPE_CHECKING:
-    from tlp_tvm.features import Embedding, EncodingReport
+    from tlp_tvm.embedding import Embedding, EncodingReport
     from tlp_tvm.layout import FeatureLayout
 
 

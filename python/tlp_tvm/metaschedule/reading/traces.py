@@ -13,7 +13,7 @@ from tlp_tvm.errors import StateError
 from tlp_tvm.metaschedule.loading.locate import load_tvm, tvm_info
 
 if TYPE_CHECKING:
-    from tlp_tvm.features import Embedding, EncodingReport
+    from tlp_tvm.embedding import Embedding, EncodingReport
     from tlp_tvm.layout import FeatureLayout
 
 

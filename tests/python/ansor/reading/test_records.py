@@ -13,7 +13,8 @@ import pytest
 
 from logs import STEPS, WriteLog
 from tlp_tvm.errors import RecordError
-from tlp_tvm.features import FeatureLayout, extract_records, read_records, steps_of_record
+from tlp_tvm.features import extract_records, read_records, steps_of_record
+from tlp_tvm.layout import FeatureLayout
 
 
 def test_every_member_of_a_record_is_read(record: dict[str, Any], write_log: WriteLog) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tlp_tvm.ansor.reading.records import iter_records
 from tlp_tvm.dataset.statistics.layout_fit import LayoutStatistics, layout_statistics
-from tlp_tvm.features import FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 
 
 def _log(path: Path, programs: list[list[object]]) -> Path:

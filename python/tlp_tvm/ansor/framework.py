@@ -1,4 +1,4 @@
-"""Ansor, as a collection sees it (`collection.framework.Framework`)."""
+"""Ansor, as a collection sees it (`framework.Framework`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MetaSchedule, as a collection sees it (`collection.framework.Framework`)."""
+"""MetaSchedule, as a collection sees it (`framework.Framework`)."""
 
 from __future__ import annotations
 

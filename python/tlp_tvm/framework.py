@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tlp_tvm.measuring.remote_worker import Fleet
 
 FRAMEWORKS = {
-    "ansor": "tlp_tvm.ansor.search.collecting",
-    "metaschedule": "tlp_tvm.metaschedule.search.collecting",
+    "ansor": "tlp_tvm.ansor.framework",
+    "metaschedule": "tlp_tvm.metaschedule.framework",
 }
 """Name -> the module with its `FRAMEWORK`; nothing of a framework is imported before it is asked for."""
 
