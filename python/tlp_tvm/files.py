@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import fcntl
-import gzip
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_UNPACKED_AT_LEAST = 64 << 20
+_UNPACKED_RATIO = 200
+"""A packed file may grow to so many times its size, or to the bytes above. Records shrink to a twentieth, a
+file of equal lines to a hundredth; gzip itself could grow a thousandfold, enough to fill the memory."""
+
+_PIECE = 1 << 20
+
 
 @contextmanager
 def fresh_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write to a new name in the same folder: readers see the old file or the whole new one.
+
+    The file and its folder are on the disk before the block's end is over, so what is removed afterwards,
+    because the new file has it, is not lost when the machine goes down.
 
     Args:
         path: of the file in the end.
@@ -25,7 +34,9 @@ def fresh_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         yield fresh
+        sync(fresh)
         fresh.replace(target)
+        sync(target.parent)
     finally:
         fresh.unlink(missing_ok=True)
 
@@ -36,12 +47,25 @@ def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
         fresh.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
+def sync(path: str | os.PathLike[str]) -> None:
+    """Bring a file, or a folder's list of names, to the disk.
+
+    Raises:
+        OSError: it cannot be written there.
+    """
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 def read_unpacked(path: str | os.PathLike[str], error: type[Exception]) -> bytes:
     """The content of a file, unpacked if its name ends in .gz.
 
     Args:
         path: of the file.
-        error: what to raise for a packed file that is damaged.
+        error: what to raise for a packed file that is damaged, or that would fill the memory.
 
     Raises:
         OSError: the file cannot be read.
@@ -49,10 +73,34 @@ def read_unpacked(path: str | os.PathLike[str], error: type[Exception]) -> bytes
     data = Path(path).read_bytes()
     if Path(path).suffix != ".gz":
         return data
+    most = max(_UNPACKED_AT_LEAST, _UNPACKED_RATIO * len(data))
     try:
-        return gzip.decompress(data)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as fault:
+        unpacked = _unpacked(data, most)
+    except (EOFError, zlib.error) as fault:
         raise error(f"{path}: expected a whole gzip file, found {fault}; fetch or write it again") from fault
+    if len(unpacked) > most:
+        raise error(
+            f"{path}: expected at most {most} bytes in a gzip file of {len(data)}, found more; "
+            "if you trust it, unpack it yourself"
+        )
+    return unpacked
+
+
+def _unpacked(data: bytes, most: int) -> bytes:
+    """All members of a gzip file, one after the other; some more than `most` bytes of a longer one."""
+    pieces: list[bytes] = []
+    size = 0
+    while data and size <= most:
+        member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        while not member.eof and size <= most:
+            piece = member.decompress(data, _PIECE)
+            data = member.unconsumed_tail
+            if not piece and not data and not member.eof:
+                raise EOFError("an end before the end-of-stream marker")
+            pieces.append(piece)
+            size += len(piece)
+        data = member.unused_data.lstrip(b"\0") if member.eof else data
+    return b"".join(pieces)
 
 
 @contextmanager

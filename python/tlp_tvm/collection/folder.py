@@ -27,8 +27,8 @@ from typing import IO, Any
 from tlp_tvm.collection.planning import PlannedTask
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.files import write_whole
+from tlp_tvm.logs import mend_log
 from tlp_tvm.records.source import TASK_TABLE, WORKLOADS, workload_lines
-from tlp_tvm.tuning.history import mend_log
 
 DESCRIPTION = "collection.json"
 FORMAT, FORMAT_VERSION = "tlp-tvm-collection", 1

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tlp_tvm.errors import CollectionError, DatasetError
 from tlp_tvm.files import read_unpacked, write_whole
+from tlp_tvm.logs import mend_log
 from tlp_tvm.records.source import TASK_TABLE, WORKLOADS
-from tlp_tvm.tuning.history import mend_log
 
 
 def pack(folder: str | os.PathLike[str]) -> tuple[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.reading.records import read_records
-from tlp_tvm.files import write_whole
 
 if TYPE_CHECKING:
     from tlp_tvm.records.detect import Batch
@@ -138,33 +136,3 @@ def best_programs(logs: Sequence[Path], workload_keys: Sequence[str]) -> dict[st
             if task.workload_key in workload_keys and latency < best.get(task.workload_key, (np.inf, ""))[0]:
                 best[task.workload_key] = latency, batch.line(row)
     return best
-
-
-def mend_log(log: Path) -> int:
-    """Drop what a killed tuning left half-written at the end of its log.
-
-    Args:
-        log: TVM's record file; need not exist.
-
-    Returns:
-        Bytes dropped.
-    """
-    if not log.exists():
-        return 0
-    text = log.read_bytes()
-    whole = text[: text.rfind(b"\n") + 1]
-    if not _is_json(text[len(whole) :]):
-        kept = whole
-    else:  # the last line lacks only its newline
-        kept = text + b"\n"
-    if kept != text:
-        write_whole(log, kept)
-    return max(0, len(text) - len(kept))
-
-
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True

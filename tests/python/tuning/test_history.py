@@ -12,7 +12,8 @@ import pytest
 
 from logs import WriteLog
 from tlp_tvm.errors import RecordError
-from tlp_tvm.tuning.history import best_programs, mend_log, read_history
+from tlp_tvm.logs import mend_log
+from tlp_tvm.tuning.history import best_programs, read_history
 
 KEYS = ['["a", [1]]', '["b", [1]]', '["c", [1]]']
 INF = float("inf")

@@ -18,10 +18,11 @@ from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.scheduler import SearchSettings, measures_per_round, search
 from tlp_tvm.ansor.search.similar import similar_programs
 from tlp_tvm.errors import TuningError
+from tlp_tvm.logs import mend_log
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.pool import MeasuringPool
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
-from tlp_tvm.tuning.history import History, best_programs, mend_log, read_history
+from tlp_tvm.tuning.history import History, best_programs, read_history
 from tlp_tvm.tuning.network_plan import NetworkPlan
 from tlp_tvm.tuning.run_folder import RunFolder
 from tlp_tvm.tuning.tune_observer import TuneObserver

@@ -22,6 +22,7 @@ import numpy as np
 import tlp_tvm
 from tlp_tvm.adapting.search_scores import load_scorer, model_name
 from tlp_tvm.ansor.search.tune_inputs import model_source
+from tlp_tvm.logs import mend_log
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.pool import MeasureSettings
@@ -38,7 +39,7 @@ from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.pretrained import DEFAULT_MODELS
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.curve import draw_curve
-from tlp_tvm.tuning.history import History, mend_log
+from tlp_tvm.tuning.history import History
 from tlp_tvm.tuning.run_folder import RunFolder, read_run
 from tlp_tvm.tuning.tune_observer import Steps, TuneObserver
 from tlp_tvm.tuning.tune_settings import MOST_PER_ROUND, TRACE_POPULATION, TaskResult, TuneResult
