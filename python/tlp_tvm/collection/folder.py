@@ -16,18 +16,18 @@ one file, so that `ms.database.JSONDatabase(<folder>/database_workload.json, <an
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 from tlp_tvm.collection.planning import PlannedTask
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.files import write_whole
-from tlp_tvm.logs import mend_log
+from tlp_tvm.folder_lock import held
+from tlp_tvm.logs import append_line, mend_log
 from tlp_tvm.records.source import TASK_TABLE, WORKLOADS, workload_lines
 
 DESCRIPTION = "collection.json"
@@ -39,7 +39,7 @@ CURE = "choose another --platform or --out"
 
 
 class CollectionFolder:
-    """One platform's place in the folder; a context manager, for one process at a time."""
+    """One platform's place in the folder; a context manager that holds the whole folder, tables included."""
 
     def __init__(self, path: str | os.PathLike[str], platform: str) -> None:
         """Make nothing yet.
@@ -58,31 +58,18 @@ class CollectionFolder:
                 f'--platform "{platform}": expected a name that a folder can have, without / or a leading .'
             )
         self.log = self.path / f"{platform}.log"
-        self._lock: Any = None
+        self._held = contextlib.ExitStack()
         self._table: list[dict[str, Any]] = []
 
     def __enter__(self) -> CollectionFolder:
-        try:
-            (self.path / self.platform).mkdir(parents=True, exist_ok=True)
-            self._lock = (self.path / self.platform / ".lock").open("w")
-        except OSError as error:
-            raise CollectionError(
-                f"{self.path}: expected a folder that can be written to, found: {error.strerror}; {CURE}"
-            ) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._lock.close()
-            raise CollectionError(
-                f"{self.path / self.platform}: expected nobody else to collect there, found another process "
-                f"that does; wait for its end, or {CURE}"
-            ) from error
+        self._held.enter_context(held(self.path, CollectionError, "choose another --out"))
+        (self.path / self.platform).mkdir(exist_ok=True)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._lock.close()
+        self._held.close()
 
     def begin(self, description: dict[str, Any], tasks: Sequence[PlannedTask]) -> None:
         """Note what the platform's measurements are, or see that they are the same as before.
@@ -151,21 +138,7 @@ class CollectionFolder:
         network = next(iter(task.weights))
         path = self.path / self.platform / task.split / f"{network}__{task.id}.json"
         path.parent.mkdir(exist_ok=True)
-        data = line.strip().encode() + b"\n"
-        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            size = os.fstat(file).st_size
-            try:
-                written = os.write(file, data)
-                if written != len(data):
-                    raise OSError(28, "No space left on device", str(path))
-            except OSError:
-                with contextlib.suppress(OSError):
-                    os.ftruncate(file, size)
-                raise
-            os.fdatasync(file)
-        finally:
-            os.close(file)
+        append_line(path, line)
 
     def _number_workloads(self, tasks: Sequence[PlannedTask]) -> None:
         """Give each task the line of its workload, and add the lines that are missing."""
@@ -173,19 +146,16 @@ class CollectionFolder:
             return
         path = self.path / WORKLOADS
         mend_log(path)
-        with _locked(path) as file:
-            place: dict[str, int] = {}
-            for number, line in enumerate(workload_lines(path)):
-                place.setdefault(line, number)
-            for task in tasks:
-                if task.workload_line is None:
-                    continue
-                if task.workload_line not in place:
-                    place[task.workload_line] = len(place)
-                    file.write(task.workload_line + "\n")
-                task.workload = place[task.workload_line]
-            file.flush()
-            os.fsync(file.fileno())
+        place: dict[str, int] = {}
+        for number, line in enumerate(workload_lines(path)):
+            place.setdefault(line, number)
+        for task in tasks:
+            if task.workload_line is None:
+                continue
+            if task.workload_line not in place:
+                place[task.workload_line] = len(place)
+                append_line(path, task.workload_line)
+            task.workload = place[task.workload_line]
 
     def _add_to_table(self, task: PlannedTask) -> None:
         known = [entry for entry in self._table if entry["workload_key"] == task.workload_key]
@@ -235,16 +205,3 @@ def split_target(folder: Path, platform: str = "") -> str | None:
     described = platforms.get(platform or next(iter(platforms), ""), {})
     found = described.get("split_for", described.get("target"))
     return None if found is None else str(found)
-
-
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[IO[str]]:
-    """A file to append to, made if need be; collections of other platforms may begin too."""
-    while True:
-        with path.open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino:  # else it was packed
-                yield file
-                if not os.fstat(file.fileno()).st_size:  # all that there is was packed before
-                    path.unlink()
-                return

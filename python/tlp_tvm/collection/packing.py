@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import gzip
 import os
 from pathlib import Path
 
 from tlp_tvm.errors import CollectionError, DatasetError
 from tlp_tvm.files import read_unpacked, write_whole
+from tlp_tvm.folder_lock import held
 from tlp_tvm.logs import mend_log
 from tlp_tvm.records.source import TASK_TABLE, WORKLOADS
 
@@ -27,32 +27,17 @@ def pack(folder: str | os.PathLike[str]) -> tuple[int, int]:
 
     Raises:
         DatasetError: it is no dataset folder.
-        CollectionError: a collection is writing to it.
+        CollectionError: another process writes to it.
     """
     path = Path(folder)
     if not (path / TASK_TABLE).is_file():
         raise DatasetError(f"{path}: expected a dataset folder with {TASK_TABLE}, found none")
     before = after = 0
-    for platform in sorted(
-        each for each in path.iterdir() if each.is_dir() and not each.name.startswith(".")
-    ):
-        with (platform / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise CollectionError(
-                    f"{platform}: expected nobody to collect there, found a process that does; "
-                    "pack when it ends"
-                ) from error
-            for file in sorted(platform.glob("*/*.json")):
-                before += file.stat().st_size
-                after += _pack(file)
-        (platform / ".lock").unlink()
-    if (table := path / WORKLOADS).exists():
-        with table.open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # a collection of another platform may begin
-            before += table.stat().st_size
-            after += _pack(table)
+    with held(path, CollectionError, "pack when it ends"):
+        files = sorted(path.glob("[!.]*/*/*.json"))
+        for file in [*files, *path.glob(WORKLOADS)]:
+            before += file.stat().st_size
+            after += _pack(file)
     return before, after
 
 

@@ -48,11 +48,18 @@ def workload_lines(table: Path) -> list[str]:
         table: its plain name; the packed part has .gz behind it.
 
     Raises:
-        DatasetError: the packed part is damaged.
+        DatasetError: the packed part is damaged, or a line is no text.
     """
     packed = table.with_name(f"{table.name}.gz")
-    data = [read_unpacked(part, DatasetError) for part in (packed, table) if part.is_file()]
-    return b"".join(data).decode().splitlines()
+    data = b"".join(read_unpacked(part, DatasetError) for part in (packed, table) if part.is_file())
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DatasetError(
+            f"{table}:{line}: expected text in UTF-8, found byte {data[error.start]}; fetch or write it again"
+        ) from error
+    return text.removesuffix("\n").split("\n") if text else []  # a line may hold U+2028
 
 
 @dataclass(frozen=True)

@@ -333,11 +333,6 @@ def test_another_processor_under_the_same_label_is_refused(
         there.begin({**described, "cpu": None}, [])  # devices of a fleet, which are not asked
 
 
-def test_two_at_a_time_in_one_folder_are_refused(tmp_path: Path) -> None:
-    with CollectionFolder(tmp_path, "here"), pytest.raises(CollectionError, match="found another process"):
-        collect(settings(tmp_path))
-
-
 def test_a_record_on_the_wrong_side_of_the_split_is_refused(collected: Path, tmp_path: Path) -> None:
     file = next((collected / "here").rglob("*.json"))
     place = tmp_path / "here" / "test" / file.name

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from tlp_tvm.collection.folder import CollectionFolder
+from tlp_tvm.collection.packing import pack
+from tlp_tvm.errors import CollectionError, DatasetError
+from tlp_tvm.records.source import WORKLOADS, workload_lines
+
+
+def test_two_platforms_are_not_collected_into_one_folder_at_once(tmp_path: Path) -> None:
+    """Each would write the tables of tasks and of platforms as it knows them."""
+    with CollectionFolder(tmp_path, "first"):
+        with pytest.raises(CollectionError) as refused, CollectionFolder(tmp_path, "second"):
+            pass
+        (tmp_path / "tasks.json").write_text("[]")
+        with pytest.raises(CollectionError, match="found process .*; wait for its end, or pack when it ends"):
+            pack(tmp_path)
+    text = str(refused.value)
+    assert text.startswith(f"{tmp_path}: expected nobody else to write there, found process ")
+    assert text.endswith("; wait for its end, or choose another --out")
+    assert not (tmp_path / "second").exists()
+    with CollectionFolder(tmp_path, "second"):
+        pass
+
+
+def test_a_line_of_workloads_holds_any_character_but_a_newline(tmp_path: Path) -> None:
+    lines = ['["1", "a\u2028b"]', '["2", "c"]', '["3", "d\x85"]']
+    table = tmp_path / WORKLOADS
+    assert workload_lines(table) == []
+    table.with_name(f"{WORKLOADS}.gz").write_bytes(gzip.compress(f"{lines[0]}\n".encode()))
+    table.write_text(f"{lines[1]}\n{lines[2]}\n")
+    assert workload_lines(table) == lines
+
+
+def test_a_table_of_workloads_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / WORKLOADS
+    table.write_bytes(b'["1", "a"]\n["2", "\xff"]\n')
+    with pytest.raises(DatasetError) as refused:
+        workload_lines(table)
+    assert str(refused.value) == (
+        f"{table}:2: expected text in UTF-8, found byte 255; fetch or write it again"
+    )
