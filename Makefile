@@ -48,7 +48,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
 .PHONY: help quickstart test test-cpp test-python test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches dataset \
-	pretrained fuzz sanitize clean distclean
+	pretrained fuzz sanitize browser clean distclean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -132,6 +132,9 @@ sanitize: $(VENV)/.dependencies  ## the C++ tests, and fuzzed records, under the
 	done
 	$(BIN)/python tests/python/fuzz_oracle.py build/address,undefined/tests/cpp/fuzz_records tests/fuzz/corpus/* \
 	  --lines $(SANITIZED_LINES)
+
+browser: $(VENV)/.package  ## whether markup in a run's files ever becomes a node of its page; needs chromium
+	$(BIN)/python benchmarks/pages_in_a_browser.py
 
 clean:  ## remove what was built; the environment stays
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

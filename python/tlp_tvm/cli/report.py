@@ -21,7 +21,10 @@ def report(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="Model that scores a run's programs: the one it was tuned with if left out."),
+        typer.Option(
+            help="Shipped model or checkpoint folder that scores a run's programs. Default: the one that the "
+            "run was tuned with, if it is a shipped one."
+        ),
     ] = None,
 ) -> None:
     """Write a page of a tuning run or of a comparison: curves, tasks, scores, time, failures, settings.

@@ -103,6 +103,23 @@ def _read_weights(path: Path, entry: object) -> dict[str, Tensor]:
         raise ModelFileError(f"{path}: expected safetensors, found {error}") from error
 
 
+def load_weights(name: str | os.PathLike[str]) -> ScoringModel:
+    """Load a model of which nothing is code: a shipped one, or a checkpoint folder.
+
+    Raises:
+        ModelFileError: there is none, or as `load_checkpoint`.
+    """
+    if name in shipped_models():
+        return load_checkpoint(SHIPPED / name)
+    if Path(name).is_dir():
+        return load_checkpoint(name)
+    found = "a file, which may be an exported model, that is, code" if Path(name).is_file() else "neither"
+    raise ModelFileError(
+        f"{name}: expected a shipped model ({', '.join(shipped_models())}) or a checkpoint folder, "
+        f"found {found}"
+    )
+
+
 def load_model(name: str | os.PathLike[str]) -> ScoringModel:
     """Load a model.
 
@@ -112,11 +129,9 @@ def load_model(name: str | os.PathLike[str]) -> ScoringModel:
     Raises:
         ModelFileError: there is none, or its file is damaged, of another version, or made for another layout.
     """
-    if name in shipped_models():
-        return load_checkpoint(SHIPPED / name)
     path = Path(name)
-    if path.is_dir():
-        return load_checkpoint(path)
+    if name in shipped_models() or path.is_dir():
+        return load_weights(name)
     if path.is_file():
         from tlp_tvm.model.export import load_exported
 

@@ -11,7 +11,8 @@ def report_page(folder: str | os.PathLike[str], model: str | None = None) -> str
 
     Args:
         folder: that `tlp-tvm tune` or `tlp-tvm compare` wrote; nothing in it is changed.
-        model: what `tlp_tvm.load_model` takes, to score a run's programs; None for the run's own.
+        model: a shipped model or a checkpoint folder, to score a run's programs; None for the run's own, if
+            it is a shipped one.
 
     Returns:
         HTML.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,21 @@ from tlp_tvm import __version__
 from tlp_tvm.comparison.summary import RESULTS, Comparison, Run, read_comparison
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.pages.comparison_plots import curves, panels, total_spent
-from tlp_tvm.pages.page import cards, dotted, facts, figures, heading, notes, page, section
+from tlp_tvm.pages.page import (
+    Html,
+    cards,
+    dotted,
+    facts,
+    figures,
+    heading,
+    html_of,
+    lines,
+    notes,
+    page,
+    section,
+    tag,
+    title,
+)
 from tlp_tvm.pages.plots import colour
 
 WHOLE = 16
@@ -48,12 +61,12 @@ def comparison_page(folder: Path) -> str:
 def _page(folder: Path, comparison: Comparison) -> str:
     content, runs = comparison.content, comparison.runs()
     networks = sorted({name for group in content["groups"] for name in group.get("networks", {})})
-    title = ", ".join(networks) or folder.resolve().name
+    name = ", ".join(networks) or folder.resolve().name
     lead = (
         f"The same searches under {', '.join(comparison.contenders)}, in turns on one machine, for "
         f"{content['target']}. A model's clock runs only in its own turns."
     )
-    parts = [f"<h1>{escape(title)}</h1><p>{escape(lead)}</p>"]
+    parts = [title(name, lead)]
     if runs:
         parts += [
             cards(_numbers(comparison, runs)),
@@ -74,9 +87,9 @@ def _page(folder: Path, comparison: Comparison) -> str:
     parts += [
         facts("Settings", f"As {RESULTS} has them.", {name: _text(content.get(name)) for name in _SETTINGS}),
         facts("Versions", "", {**content.get("versions", {}), "this page": f"tlp_tvm {__version__}"}),
-        f"<footer>{escape(str(folder))}</footer>",
+        tag("footer", folder),
     ]
-    return page(f"{title}: comparison", parts)
+    return page(f"{name}: comparison", parts)
 
 
 def _text(value: Any) -> Any:
@@ -109,7 +122,7 @@ def _failed(session: dict[str, Any]) -> int:
     return sum(latency is None for latency in session["latencies"])
 
 
-def _against(comparison: Comparison) -> list[str]:
+def _against(comparison: Comparison) -> list[Html]:
     baseline, rows = comparison.baseline, comparison.against_baseline()
     if baseline is None:
         return [heading("Against TVM's own model", "xgb took no part, so nothing is held against it.")]
@@ -120,7 +133,7 @@ def _against(comparison: Comparison) -> list[str]:
         "their whole time, which flatters them."
     )
     names = ["model", ">searches", ">latency", ">worst", ">level", ">sooner", ">sooner, all", ">fewer"]
-    cells = [
+    cells: list[list[object]] = [
         [
             dotted(colour(comparison.contenders.index(row.contender)), row.contender),
             str(row.runs),
@@ -150,7 +163,7 @@ def _tasks_sentence(comparison: Comparison) -> str:
     )
 
 
-def _tasks(comparison: Comparison, runs: list[Run]) -> tuple[list[str], list[list[str]]]:
+def _tasks(comparison: Comparison, runs: list[Run]) -> tuple[list[str], list[list[object]]]:
     groups = comparison.content["groups"]
     names = ["~task", ">times", ">share", ">seed", *(f">{name}" for name in comparison.contenders)]
     found = {(run.task, run.seed, run.contender): run for run in runs}
@@ -159,7 +172,7 @@ def _tasks(comparison: Comparison, runs: list[Run]) -> tuple[list[str], list[lis
         best = min(found[group["task"], group["seed"], name].last for name in group["sessions"])
         times[group["task"]] = min(times.get(group["task"], np.inf), best * _weight(group))
     whole = sum(time for time in times.values() if np.isfinite(time)) or np.inf
-    rows = []
+    rows: list[list[object]] = []
     for group in sorted(groups, key=lambda group: (-times[group["task"]], group["task"], group["seed"])):
         mine = [found.get((group["task"], group["seed"], name)) for name in comparison.contenders]
         fastest = min(run.last for run in mine if run is not None)
@@ -169,10 +182,10 @@ def _tasks(comparison: Comparison, runs: list[Run]) -> tuple[list[str], list[lis
         share = times[group["task"]] / whole
         rows.append(
             [
-                f"{escape(group['desc'].removeprefix('vm_mod_fused_'))}<br><code>{escape(key)}</code>",
-                str(_weight(group)),
+                lines([group["desc"].removeprefix("vm_mod_fused_"), tag("code", key)]),
+                _weight(group),
                 f"{share:.1%}" if np.isfinite(share) else "",
-                str(group["seed"]),
+                group["seed"],
                 *(
                     "" if run is None else _cell(run, group, fastest, goal, is_base=run is base)
                     for run in mine
@@ -186,10 +199,10 @@ def _weight(group: dict[str, Any]) -> int:
     return max(group.get("networks", {}).values(), default=1)
 
 
-def _cell(run: Run, group: dict[str, Any], fastest: float, goal: float, *, is_base: bool) -> str:
+def _cell(run: Run, group: dict[str, Any], fastest: float, goal: float, *, is_base: bool) -> Html:
     best = run.last
     if not np.isfinite(best):
-        return "none ran"
+        return html_of("none ran")
     text = f"{best * 1e3:.4g} ms"
     told = [f"first {run.best[np.isfinite(run.best)][0] * 1e3:.3g} ms"]
     if "flop" in group:
@@ -199,15 +212,15 @@ def _cell(run: Run, group: dict[str, Any], fastest: float, goal: float, *, is_ba
         told.append(f"{'there' if is_base else 'level'} at {reached[1]:.0f} s, program {reached[0]}")
     if failed := _failed(group["sessions"][run.contender]):
         told.append(f"{failed} failed")
-    head = f"<b>{text}</b>" if best == fastest else text
-    return "<br>".join([head, *(f"<small>{line}</small>" for line in told)])
+    head = tag("b", text) if best == fastest else text
+    return lines([head, *(tag("small", line) for line in told)])
 
 
-def _spent(comparison: Comparison, runs: list[Run]) -> tuple[list[str], list[list[str]]]:
+def _spent(comparison: Comparison, runs: list[Run]) -> tuple[list[str], list[list[object]]]:
     totals = total_spent(comparison, runs)
     parts = list(dict.fromkeys(part for spent in totals.values() for part in spent))
     names = ["model", ">programs", ">failed", ">seconds", ">a program", *(f">{part}" for part in parts)]
-    rows = []
+    rows: list[list[object]] = []
     for i, name in enumerate(comparison.contenders):
         spent, sessions = totals[name], _sessions(comparison, name)
         whole, programs = sum(spent.values()), sum(len(entry["latencies"]) for entry in sessions)
@@ -218,10 +231,11 @@ def _spent(comparison: Comparison, runs: list[Run]) -> tuple[list[str], list[lis
                 f"{sum(map(_failed, sessions)):,}",
                 f"{whole:,.0f}",
                 f"{whole / programs:.2f} s" if programs else "",
-                *(
-                    f"{spent.get(part, 0):,.0f} s<br><small>{spent.get(part, 0) / (whole or 1):.0%}</small>"
-                    for part in parts
-                ),
+                *(_seconds(spent.get(part, 0), whole) for part in parts),
             ]
         )
     return names, rows
+
+
+def _seconds(seconds: float, whole: float) -> Html:
+    return lines([f"{seconds:,.0f} s", tag("small", f"{seconds / (whole or 1):.0%}")])

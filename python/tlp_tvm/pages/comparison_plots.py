@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.comparison.summary import Comparison, Run
-from tlp_tvm.pages.plots import SMALL, bars, colour, draw, fitting_scale, percent
+from tlp_tvm.pages.page import Html
+from tlp_tvm.pages.plots import SMALL, bars, colour, draw, fitting_scale, percent, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,14 +35,14 @@ _LEVEL = (
 _SPENT = "Seconds of all searches of a model. Search: choosing programs but for scoring them."
 
 
-def curves(comparison: Comparison, runs: list[Run]) -> list[tuple[str, str, str]]:
+def curves(comparison: Comparison, runs: list[Run]) -> list[tuple[str, str, Html]]:
     """All searches together.
 
     Returns:
         Title, one sentence on how to read it, and the SVG of each; an empty SVG where there is nothing.
     """
     names, baseline = comparison.contenders, comparison.baseline
-    level = draw(partial(_level, names, baseline, runs)) if baseline else ""
+    level = draw(partial(_level, names, baseline, runs)) if baseline else Html()
     return [
         ("Against programs measured", _PROGRAMS, draw(partial(_together, names, runs, False))),
         ("Against time", _SECONDS, draw(partial(_together, names, runs, True))),
@@ -50,7 +51,7 @@ def curves(comparison: Comparison, runs: list[Run]) -> list[tuple[str, str, str]
     ]
 
 
-def panels(comparison: Comparison, runs: list[Run]) -> list[tuple[str, str, str]]:
+def panels(comparison: Comparison, runs: list[Run]) -> list[tuple[str, str, Html]]:
     """A picture a task, as `curves`."""
     tasks = list(dict.fromkeys(run.task for run in runs))[:PANELS]
     pictures = []
@@ -88,7 +89,7 @@ def _together(names: tuple[str, ...], runs: list[Run], on_clock: bool, axes: Axe
         if not shares:
             continue
         y = np.mean(shares, axis=0)
-        axes.step(x, y, where="post", color=colour(i), label=name, linewidth=1.8)
+        axes.step(x, y, where="post", color=colour(i), label=short(name), linewidth=1.8)
         lowest = min(lowest, float(y[len(y) // 8]))
     if not axes.lines:
         return False
@@ -134,9 +135,9 @@ def _level(names: tuple[str, ...], baseline: str, runs: list[Run], axes: Axes) -
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}x")
     axes.grid(False)
     axes.grid(True, axis="x")
-    axes.set_yticks(range(len(others)), others)
+    axes.set_yticks(range(len(others)), [short(name) for name in others])
     axes.set_ylim(len(others) - 0.5, -0.5)
-    axes.set_xlabel(f"sooner than {baseline}")
+    axes.set_xlabel(f"sooner than {short(baseline)}")
     return True
 
 
@@ -161,7 +162,7 @@ def _panel(names: tuple[str, ...], runs: list[Run], axes: Axes) -> bool:
             y,
             where="post",
             color=colour(names.index(run.contender)),
-            label=None if run.contender in named else run.contender,
+            label=None if run.contender in named else short(run.contender),
             linewidth=1.5,
             alpha=0.85,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 STYLE = """
@@ -48,98 +48,125 @@ footer { margin-top: 40px; color: var(--soft); font-size: 12.5px; word-break: br
 """
 
 
-def page(title: str, parts: Sequence[str]) -> str:
+class Html(str):
+    """HTML. Whatever else comes to a page is text, and `html_of` escapes it."""
+
+    __slots__ = ()
+
+
+def html_of(value: object) -> Html:
+    """HTML as it is; the text of anything else, with nothing in it that a browser takes for markup."""
+    return value if isinstance(value, Html) else Html(escape(str(value)))
+
+
+def tag(name: str, *inner: object, **attributes: str) -> Html:
+    """An element.
+
+    Args:
+        name: of the element.
+        inner: HTML, or values that are shown as text.
+        attributes: plain text; `kind` is written as `class`.
+    """
+    named = {"class" if key == "kind" else key: value for key, value in attributes.items() if value}
+    said = "".join(f' {key}="{escape(value)}"' for key, value in named.items())
+    return Html(f"<{name}{said}>{joined(inner)}</{name}>")
+
+
+def joined(parts: Iterable[object]) -> Html:
+    """HTML and values, one after the other."""
+    return Html("".join(map(html_of, parts)))
+
+
+def lines(parts: Iterable[object]) -> Html:
+    """HTML and values, one below the other."""
+    return Html("<br>".join(map(html_of, parts)))
+
+
+def page(title: str, parts: Sequence[Html]) -> str:
     """A whole page.
 
     Args:
         title: of the window, plain text.
-        parts: HTML, one after the other.
+        parts: one after the other.
     """
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
-        f"<body><main>{''.join(parts)}</main></body></html>\n"
+        f"{tag('title', title)}<style>{STYLE}</style></head>"
+        f"<body>{tag('main', *parts)}</body></html>\n"
     )
 
 
-def cards(numbers: Mapping[str, str]) -> str:
+def title(name: str, lead: str) -> Html:
+    """What a page begins with, plain text both."""
+    return joined([tag("h1", name), tag("p", lead)])
+
+
+def cards(numbers: Mapping[str, str]) -> Html:
     """Large numbers, each above its name; plain text both."""
-    inner = "".join(
-        f'<div class="card"><b>{escape(value)}</b><span>{escape(label)}</span></div>'
-        for label, value in numbers.items()
-    )
-    return f'<div class="cards">{inner}</div>'
+    inner = [tag("div", tag("b", value), tag("span", label), kind="card") for label, value in numbers.items()]
+    return tag("div", *inner, kind="cards")
 
 
-def figures(pictures: Sequence[tuple[str, str, str]], *, small: bool = False) -> str:
+def figures(pictures: Sequence[tuple[str, str, Html]], *, small: bool = False) -> Html:
     """Pictures side by side.
 
     Args:
         pictures: title, one sentence on how to read it, and the SVG of each; those without SVG are left out.
         small: three in a row instead of two.
     """
-    inner = "".join(
-        f"<figure><h3>{escape(title)}</h3><p>{escape(text)}</p>{svg}</figure>"
-        for title, text, svg in pictures
-        if svg
-    )
-    return f'<div class="plots{" small" if small else ""}">{inner}</div>' if inner else ""
+    inner = [tag("figure", tag("h3", name), tag("p", text), svg) for name, text, svg in pictures if svg]
+    return tag("div", *inner, kind="plots small" if small else "plots") if inner else Html()
 
 
-def notes(sentences: Sequence[str]) -> str:
+def notes(sentences: Sequence[str]) -> Html:
     """What a reader must know first; plain text."""
-    return "".join(f'<p class="note">{escape(sentence)}</p>' for sentence in sentences)
+    return joined(tag("p", sentence, kind="note") for sentence in sentences)
 
 
-def dotted(colour: str, name: str) -> str:
+def dotted(colour: str, name: str) -> Html:
     """A name behind a dot of its colour in the pictures."""
-    return f'<span class="dot" style="background:{colour}"></span>{escape(name)}'
+    return joined([tag("span", kind="dot", style=f"background:{colour}"), name])
 
 
 def section(
-    title: str, text: str, names: Sequence[str], rows: Sequence[Sequence[str]], *, whole: bool = False
-) -> str:
+    name: str, text: str, columns: Sequence[str], rows: Sequence[Sequence[object]], *, whole: bool = False
+) -> Html:
     """A heading, a text and a table.
 
     Args:
-        title: the heading, plain text.
+        name: the heading, plain text.
         text: how to read the table, plain text.
-        names: of the columns; ">" in front makes a column of numbers, "~" one that may wrap.
-        rows: cells as HTML, one for each column.
+        columns: names; ">" in front makes a column of numbers, "~" one that may wrap.
+        rows: cells, one for each column: HTML, or values that are shown as text.
         whole: whether a long table makes the page longer, rather than scroll in a frame of its own.
     """
-    classes = {">": ' class="n"', "~": ' class="wide"'}
-    head = "".join(f"<th{classes.get(name[:1], '')}>{escape(name.lstrip('>~'))}</th>" for name in names)
-    kinds = [classes.get(name[:1], "") for name in names]
-    body = "".join(
-        "<tr>" + "".join(f"<td{kind}>{cell}</td>" for kind, cell in zip(kinds, row, strict=True)) + "</tr>"
+    kinds = [{">": "n", "~": "wide"}.get(column[:1], "") for column in columns]
+    heads = zip(kinds, columns, strict=True)
+    head = tag("tr", *(tag("th", column.lstrip(">~"), kind=kind) for kind, column in heads))
+    body = [
+        tag("tr", *(tag("td", cell, kind=kind) for kind, cell in zip(kinds, row, strict=True)))
         for row in rows
-    )
-    frame = "table whole" if whole else "table"
-    table = f'<div class="{frame}"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    return heading(title, text) + table
+    ]
+    table = tag("table", tag("thead", head), tag("tbody", *body))
+    return joined([heading(name, text), tag("div", table, kind="table whole" if whole else "table")])
 
 
-def heading(title: str, text: str) -> str:
+def heading(name: str, text: str) -> Html:
     """A heading and a text, plain text both."""
-    return f"<h2>{escape(title)}</h2><p>{escape(text)}</p>"
+    return joined([tag("h2", name), tag("p", text)])
 
 
-def filled(names: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+def filled(names: list[str], rows: list[list[object]]) -> tuple[list[str], list[list[object]]]:
     """A table without the columns that are empty in every row."""
     kept = [i for i in range(len(names)) if any(row[i] for row in rows)]
     return [names[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
-def facts(title: str, text: str, values: Mapping[str, object]) -> str:
+def facts(name: str, text: str, values: Mapping[str, object]) -> Html:
     """A table of names and values, plain text both; None and empty ones are left out."""
-    rows = [
-        [escape(name), f"<code>{escape(str(value))}</code>"]
-        for name, value in flat(values).items()
-        if value not in (None, "")
-    ]
-    return section(title, text, ["what", "~value"], rows, whole=True)
+    rows = [[what, tag("code", value)] for what, value in flat(values).items() if value not in (None, "")]
+    return section(name, text, ["what", "~value"], rows, whole=True)
 
 
 def flat(values: Mapping[str, object], before: str = "") -> dict[str, object]:

@@ -6,6 +6,8 @@ import io
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from tlp_tvm.pages.page import Html
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -28,6 +30,7 @@ _STYLE = {
     "axes.grid": True,
     "axes.grid.axis": "y",
     "axes.axisbelow": True,
+    "text.parse_math": False,  # names with a $ are names
 }
 
 LARGE, SMALL = (6.4, 3.5), (4.2, 3.1)
@@ -37,7 +40,10 @@ WIDE, SPARSE = 4.0, 500.0
 """Highest / lowest value from which on a scale is logarithmic, and from which on it has few ticks."""
 
 
-def draw(picture: Callable[[Axes], bool], size: tuple[float, float] = LARGE) -> str:
+LONGEST_NAME = 33
+
+
+def draw(picture: Callable[[Axes], bool], size: tuple[float, float] = LARGE) -> Html:
     """Draw a picture.
 
     Args:
@@ -55,12 +61,17 @@ def draw(picture: Callable[[Axes], bool], size: tuple[float, float] = LARGE) -> 
         figure = Figure(figsize=size, layout="constrained")
         axes = figure.subplots()
         if not picture(axes):
-            return ""
+            return Html()
         FigureCanvasSVG(figure)  # no backend of the user's is touched
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
     text = out.getvalue()
-    return text[text.index("<svg") :]
+    return Html(text[text.index("<svg") :])
+
+
+def short(name: str) -> str:
+    """A name that leaves room for the picture."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
 
 
 def colour(i: int) -> str:
@@ -109,7 +120,14 @@ def bars(parts: Mapping[str, Mapping[str, float]], axes: Axes, *, legend: bool =
     ends = [0.0] * len(parts)
     for i, name in enumerate(names):
         widths = [bar.get(name, 0.0) for bar in parts.values()]
-        axes.barh(list(parts), widths, left=list(ends), height=0.62, color=colour(i), label=name)
+        axes.barh(
+            [short(bar) for bar in parts],
+            widths,
+            left=list(ends),
+            height=0.62,
+            color=colour(i),
+            label=short(name),
+        )
         ends = [end + width for end, width in zip(ends, widths, strict=True)]
     whole = sum(ends)
     for place, end in enumerate(ends):

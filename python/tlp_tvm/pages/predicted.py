@@ -45,19 +45,25 @@ def predict(run: TuningRun, name: str | None) -> Predicted | str:
 
     Args:
         run: whose programs.
-        name: of a model; None for the run's own.
+        name: a shipped model, or a checkpoint folder; None for the run's own, if it is a shipped one. A
+            folder that came from somebody else must not choose what is opened here, and an exported model is
+            code.
 
     Returns:
         The scores, or in a sentence why there are none.
     """
     if not len(run.history):
         return "No program was measured, so there is nothing to hold the model's scores against."
-    from tlp_tvm.model.checkpoint import load_model
+    from tlp_tvm.model.checkpoint import load_weights, shipped_models
 
-    source = name or run.content.get("model_source", run.content["model"])
-    name = name or run.content["model"]
+    source = str(name or run.content.get("model_source", run.content["model"]))
+    if name is None and source not in shipped_models():
+        return (
+            f"The run was tuned by {source}, which is no shipped model, and a page opens no file that a run "
+            "names: --model with a checkpoint folder holds its scores against what was measured."
+        )
     try:
-        model = load_model(source)
+        model = load_weights(source)
         platform = _platform(model, run)
         scores = model.score(run.batch.encode(model.layout)[run.rows], platform)
     except (ModelFileError, LayoutError, OSError) as error:
@@ -65,7 +71,7 @@ def predict(run: TuningRun, name: str | None) -> Predicted | str:
     tasks = range(len(run.tasks))
     found = [_of_task(scores, run.history.latencies, run.history.task_ids == i) for i in tasks]
     return Predicted(
-        model=name,
+        model=model.name,
         platform=platform,
         scores=scores,
         correlation=np.array([correlation for correlation, _ in found]),

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 from tlp_tvm.dataset.statistics.counting import DatasetStatistics
 from tlp_tvm.dataset.statistics.statistics_summary import summary_of
-from tlp_tvm.pages.page import cards, dotted, figures, page, section
+from tlp_tvm.pages.page import Html, cards, dotted, figures, lines, page, section, tag, title
 from tlp_tvm.pages.plots import colour
 from tlp_tvm.pages.statistics_plots import plots
 
@@ -20,7 +19,7 @@ def statistics_page(statistics: DatasetStatistics) -> str:
     told = summary_of(statistics)
     name = statistics.dataset.path.name
     parts = [
-        f"<h1>{escape(name)}</h1><p>{escape(_split_sentence(told))}</p>",
+        title(name, _split_sentence(told)),
         _cards(told),
         figures(plots(statistics)),
         section("Platforms", _PLATFORMS, *_platforms(told)),
@@ -28,7 +27,7 @@ def statistics_page(statistics: DatasetStatistics) -> str:
         section("Layouts", _LAYOUTS, *_layouts(told)),
         section("Networks", _NETWORKS, *_networks(told)),
         section("Tasks", _tasks_sentence(told), *_tasks(told)),
-        f"<footer>digest {told['digest']}</footer>",
+        tag("footer", f"digest {told['digest']}"),
     ]
     return page(f"{name}: dataset statistics", parts)
 
@@ -74,7 +73,7 @@ def _text(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _cards(told: dict[str, Any]) -> str:
+def _cards(told: dict[str, Any]) -> Html:
     failed = sum(platform["failed"] for platform in told["platforms"])
     numbers = {
         "programs": told["programs"],
@@ -88,7 +87,7 @@ def _cards(told: dict[str, Any]) -> str:
     return cards({label: f"{value:,}" for label, value in numbers.items()})
 
 
-def _platforms(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def _platforms(told: dict[str, Any]) -> tuple[list[str], list[list[object]]]:
     names = [
         "platform",
         "~target",
@@ -100,14 +99,14 @@ def _platforms(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         ">noise",
         ">noise, 90%",
     ]
-    rows = [
+    rows: list[list[object]] = [
         [
             dotted(colour(i), p["name"]),
-            f"<code>{escape(p['target'])}</code>",
+            tag("code", p["target"]),
             f"{p['tasks']:,}",
             f"{p['programs']:,}",
             f"{p['failed']:,}",
-            escape(", ".join(f"{reason}: {count:,}" for reason, count in p["failures"].items())),
+            ", ".join(f"{reason}: {count:,}" for reason, count in p["failures"].items()),
             f"{p['spread']['median']:.1f}x" if p["spread"] else "",
             f"{p['noise']['median']:.2%}" if p["noise"] else "",
             f"{p['noise']['p90']:.2%}" if p["noise"] else "",
@@ -117,16 +116,16 @@ def _platforms(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return names, rows
 
 
-def _collision_rows(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def _collision_rows(told: dict[str, Any]) -> tuple[list[str], list[list[object]]]:
     names = ["equal", ">programs", ">distinct", ">groups", ">programs in groups"]
     names += [">ratio", ">90%", ">most", ">label gap", ">90%", ">most"]
-    rows = []
+    rows: list[list[object]] = []
     for entry in told["collisions"]:
         ratio, gap = entry["latency_ratio"], entry["label_gap"]
         share = entry["programs_in_groups"] / max(1, entry["programs"])
         rows.append(
             [
-                escape(entry["what"]),
+                entry["what"],
                 f"{entry['programs']:,}",
                 f"{entry['distinct']:,}",
                 f"{entry['groups']:,}",
@@ -138,20 +137,18 @@ def _collision_rows(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return names, rows
 
 
-def _layouts(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def _layouts(told: dict[str, Any]) -> tuple[list[str], list[list[object]]]:
     names = ["layout", ">shape", ">programs cut", ">rows cut", ">values cut", "~unknown", ">would hold 99.9%"]
-    rows = [
+    rows: list[list[object]] = [
         [
-            escape(entry["layout"]),
+            entry["layout"],
             f"{entry['length']} x {entry['width']}",
             f"{entry['cut_share']:.2%}",
             f"{entry['cut_rows']:,}",
             f"{entry['cut_columns']:,}",
-            escape(
-                ", ".join(
-                    f"{name}: {count:,}"
-                    for name, count in (entry["unknown_kinds"] | entry["unknown_tokens"]).items()
-                )
+            ", ".join(
+                f"{name}: {count:,}"
+                for name, count in (entry["unknown_kinds"] | entry["unknown_tokens"]).items()
             ),
             f"{entry['proposal']['length']} x {entry['proposal']['width']}",
         ]
@@ -160,7 +157,7 @@ def _layouts(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return names, rows
 
 
-def _networks(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def _networks(told: dict[str, Any]) -> tuple[list[str], list[list[object]]]:
     platforms = [platform["name"] for platform in told["platforms"]]
     names = [
         "network",
@@ -171,10 +168,10 @@ def _networks(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
         ">longest",
         *(f">{name}" for name in platforms),
     ]
-    rows = [
+    rows: list[list[object]] = [
         [
-            escape(entry["network"]),
-            escape(", ".join(entry["splits"])),
+            entry["network"],
+            ", ".join(entry["splits"]),
             f"{entry['tasks']:,}",
             f"{entry['programs']:,}",
             f"{entry['sequences']:,}",
@@ -186,22 +183,23 @@ def _networks(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return names, rows
 
 
-def _of_network(told: dict[str, Any]) -> str:
-    lines = [f"{told['programs']:,}" + (f" ({told['failed']:,} failed)" if told["failed"] else "")]
+def _of_network(told: dict[str, Any]) -> Html:
+    failed = f" ({told['failed']:,} failed)" if told["failed"] else ""
+    parts: list[object] = [f"{told['programs']:,}{failed}"]
     if told["spread"] is not None:
         noise = f", {told['noise']:.1%}" if told["noise"] is not None else ""
-        lines.append(f"<small>{told['spread']:.0f}x{noise}</small>")
-    return "<br>".join(lines)
+        parts.append(tag("small", f"{told['spread']:.0f}x{noise}"))
+    return lines(parts)
 
 
-def _tasks(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+def _tasks(told: dict[str, Any]) -> tuple[list[str], list[list[object]]]:
     platforms = [platform["name"] for platform in told["platforms"]]
     names = ["~task", "split", "~networks", ">programs", ">steps", *(f">{name}" for name in platforms)]
-    rows = [
+    rows: list[list[object]] = [
         [
-            f"{escape(task['description'] or '')}<br><code>{escape(task['workload_key'])}</code>",
-            escape(task["split"]),
-            escape(", ".join(task["networks"])),
+            lines([task["description"] or "", tag("code", task["workload_key"])]),
+            task["split"],
+            ", ".join(task["networks"]),
             f"{task['programs']:,}",
             f"{task['length']['median']:g}",
             *(_best(task["platforms"][name]) for name in platforms),
@@ -211,9 +209,9 @@ def _tasks(told: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return names, rows
 
 
-def _best(told: dict[str, Any]) -> str:
+def _best(told: dict[str, Any]) -> object:
     if "best_s" not in told:
         return ""
     noise = f", {told['noise']:.1%}" if "noise" in told else ""
     ratios = f"{told['median_over_best']:.1f}x, {told['worst_over_best']:.0f}x{noise}"
-    return f"{told['best_s'] * 1e3:.4g} ms<br><small>{ratios}</small>"
+    return lines([f"{told['best_s'] * 1e3:.4g} ms", tag("small", ratios)])

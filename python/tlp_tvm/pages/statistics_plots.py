@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tlp_tvm.dataset.statistics.counting import DatasetStatistics
-from tlp_tvm.pages.plots import colour, draw, percent, plain
+from tlp_tvm.pages.page import Html
+from tlp_tvm.pages.plots import colour, draw, percent, plain, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plots(statistics: DatasetStatistics) -> list[tuple[str, str, str]]:
+def plots(statistics: DatasetStatistics) -> list[tuple[str, str, Html]]:
     """The pictures of the page.
 
     Returns:
@@ -50,7 +51,9 @@ def _labels(statistics: DatasetStatistics, axes: Axes) -> bool:
             continue
         some = True
         above = np.cumsum(histogram.counts[::-1])[::-1] / len(histogram)
-        axes.step(histogram.edges[:-1], above, where="post", color=colour(p), label=name, linewidth=1.8)
+        axes.step(
+            histogram.edges[:-1], above, where="post", color=colour(p), label=short(name), linewidth=1.8
+        )
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("speed / best of the task")
@@ -70,7 +73,9 @@ def _noise(statistics: DatasetStatistics, axes: Axes) -> bool:
             continue
         some = True
         counts = histogram.counts.reshape(-1, 4).sum(1) / len(histogram)
-        axes.step(histogram.edges[:-1:4], counts, where="post", color=colour(p), label=name, linewidth=1.8)
+        axes.step(
+            histogram.edges[:-1:4], counts, where="post", color=colour(p), label=short(name), linewidth=1.8
+        )
     axes.set_xscale("log")
     axes.set_xlim(1e-4, 1)
     axes.set_ylim(bottom=0)
@@ -117,7 +122,7 @@ def _spread(statistics: DatasetStatistics, axes: Axes) -> bool:
             continue
         some = True
         x, y = zip(*points, strict=True)
-        axes.scatter(x, y, s=16, alpha=0.65, color=colour(p), label=name, linewidth=0)
+        axes.scatter(x, y, s=16, alpha=0.65, color=colour(p), label=short(name), linewidth=0)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("fastest program of the task, ms")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,21 @@ import numpy as np
 
 from tlp_tvm import __version__
 from tlp_tvm.dataset.statistics.counting import FAILURES
-from tlp_tvm.pages.page import cards, facts, figures, filled, heading, notes, page, section
+from tlp_tvm.errors import TuningError
+from tlp_tvm.pages.page import (
+    Html,
+    cards,
+    facts,
+    figures,
+    filled,
+    heading,
+    lines,
+    notes,
+    page,
+    section,
+    tag,
+    title,
+)
 from tlp_tvm.pages.past_run import ReportedTask, TuningRun, read_run
 from tlp_tvm.pages.predicted import Predicted, predict
 from tlp_tvm.pages.tuning_plots import SCATTERS, curves, scatters
@@ -48,18 +61,28 @@ def tuning_page(folder: Path, model: str | None = None) -> str:
 
     Args:
         folder: with run.json and the log.
-        model: what `tlp_tvm.load_model` takes, to score the programs; None for the run's own.
+        model: a shipped model or a checkpoint folder, to score the programs; None for the run's own, if it
+            is a shipped one.
 
     Raises:
         TuningError: run.json is damaged, or there is no log.
         RecordError: the log is damaged.
     """
     run = read_run(folder)
-    predicted = predict(run, model)
+    try:
+        return _page(folder, run, predict(run, model))
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise TuningError(
+            f"{folder / 'run.json'}: expected what a tuning writes, found {type(error).__name__}: {error}; "
+            "run the same tuning again, which keeps what was measured"
+        ) from error
+
+
+def _page(folder: Path, run: TuningRun, predicted: Predicted | str) -> str:
     heaviest = sorted(range(len(run.tasks)), key=lambda i: -_share(run, run.tasks[i]))
     network = run.content["network"]
     parts = [
-        f"<h1>{escape(network)}</h1><p>{escape(_lead(run))}</p>",
+        title(network, _lead(run)),
         notes(_notes(run)),
         cards(_numbers(run)),
         figures(curves(run, heaviest)),
@@ -69,7 +92,7 @@ def tuning_page(folder: Path, model: str | None = None) -> str:
         facts("Settings", "As run.json has them.", {n: run.content.get(n) for n in _SETTINGS}),
         facts("Results", "What the run left in its folder.", _left(run)),
         facts("Versions", "", {**run.content.get("versions", {}), "this page": f"tlp_tvm {__version__}"}),
-        f"<footer>{escape(str(folder))}</footer>",
+        tag("footer", folder),
     ]
     return page(f"{network}: tuning", parts)
 
@@ -146,25 +169,25 @@ def _share(run: TuningRun, task: ReportedTask) -> float:
 
 def _tasks(
     run: TuningRun, heaviest: list[int], predicted: Predicted | str
-) -> tuple[list[str], list[list[str]]]:
+) -> tuple[list[str], list[list[object]]]:
     names = ["~task", ">times", ">programs", ">failed", ">before", ">after", ">faster"]
     names += [">GFLOP/s before", ">after", ">share", ">correlation", ">place"]
-    rows = []
+    rows: list[list[object]] = []
     for i in heaviest:
         task = run.tasks[i]
         first, best = np.isfinite(task.first), np.isfinite(task.best)
         flops = task.flops
         rows.append(
             [
-                f"{escape(task.name)}<br><code>{escape(task.workload_key)}</code>",
-                str(task.weight) if flops is not None else "",
+                lines([task.name, tag("code", task.workload_key)]),
+                task.weight if flops is not None else "",
                 f"{task.programs:,}",
                 f"{task.failed:,}" if task.failed else "",
                 _ms(task.first) if first else "",
-                f"<b>{_ms(task.best)}</b>" if best else "",
+                tag("b", _ms(task.best)) if best else "",
                 f"{task.first / task.best:.2f}x" if first and best else "",
                 f"{flops / task.first / 1e9:.3g}" if first and flops is not None else "",
-                f"<b>{flops / task.best / 1e9:.3g}</b>" if best and flops is not None else "",
+                tag("b", f"{flops / task.best / 1e9:.3g}") if best and flops is not None else "",
                 f"{_share(run, task):.1%}" if best else "",
                 *_of_model(predicted, i, task),
             ]
@@ -182,10 +205,10 @@ def _of_model(predicted: Predicted | str, i: int, task: ReportedTask) -> tuple[s
     )
 
 
-def _predicted(run: TuningRun, heaviest: list[int], predicted: Predicted | str) -> list[str]:
-    title = "Predicted against measured"
+def _predicted(run: TuningRun, heaviest: list[int], predicted: Predicted | str) -> list[Html]:
+    name = "Predicted against measured"
     if isinstance(predicted, str):
-        return [heading(title, predicted)]
+        return [heading(name, predicted)]
     known = predicted.correlation[~np.isnan(predicted.correlation)]
     scored_by = f"Scores of {predicted.model}, platform {predicted.platform}"
     text = f"{scored_by}, as it was before it learned from this run. {_PREDICTED}"
@@ -193,10 +216,10 @@ def _predicted(run: TuningRun, heaviest: list[int], predicted: Predicted | str) 
         text += f" Rank correlation, mean of {len(known)} tasks: {known.mean():.2f}."
     if len(run.tasks) > SCATTERS:
         text += f" The {SCATTERS} heaviest tasks."
-    return [heading(title, text), figures(scatters(run, predicted, heaviest), small=True)]
+    return [heading(name, text), figures(scatters(run, predicted, heaviest), small=True)]
 
 
-def _failures(run: TuningRun) -> list[str]:
+def _failures(run: TuningRun) -> list[Html]:
     errors = run.batch.errors[run.rows]
     failed = np.isinf(run.history.latencies)
     if not failed.any():
@@ -205,17 +228,17 @@ def _failures(run: TuningRun) -> list[str]:
     for reason, count in run.content.get("failures", {}).items():
         kind, _, message = reason.partition(":")
         details.setdefault(kind, []).append(f"{message.strip()} ({count})" if message else "")
-    rows = []
+    rows: list[list[object]] = []
     for number, count in zip(*np.unique(errors[failed], return_counts=True), strict=True):
         of_tasks = np.unique(run.history.task_ids[failed & (errors == number)])
         kind = FAILURES.get(int(number), f"error {number}")
         rows.append(
             [
-                escape(kind),
+                kind,
                 f"{count:,}",
                 f"{count / len(failed):.1%}",
-                escape(", ".join(run.tasks[i].name for i in of_tasks)),
-                escape("; ".join(filter(None, details.get(kind, [])))),
+                ", ".join(run.tasks[i].name for i in of_tasks),
+                "; ".join(filter(None, details.get(kind, []))),
             ]
         )
     text = "By what the log says; messages are those of the command that ended the run."

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.pages.page import Html
 from tlp_tvm.pages.past_run import TuningRun
-from tlp_tvm.pages.plots import SMALL, bars, colour, draw, fitting_scale
+from tlp_tvm.pages.plots import SMALL, bars, colour, draw, fitting_scale, short
 from tlp_tvm.pages.predicted import Predicted
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _TASKS = "Each task's first program that ran / its best so far, after each of it
 _SPENT = "Seconds of the command that ended the run, by step."
 
 
-def curves(run: TuningRun, heaviest: Sequence[int]) -> list[tuple[str, str, str]]:
+def curves(run: TuningRun, heaviest: Sequence[int]) -> list[tuple[str, str, Html]]:
     """How the run went.
 
     Args:
@@ -45,17 +46,17 @@ def curves(run: TuningRun, heaviest: Sequence[int]) -> list[tuple[str, str, str]
         text += " The run was stopped and gone on with: the break counts too."
     drawn = draw(partial(_estimate, programs, estimates, "programs measured"))
     clock = run.clock
-    on_wall = draw(partial(_estimate, clock, estimates, "seconds")) if len(clock) else ""
+    on_wall = draw(partial(_estimate, clock, estimates, "seconds")) if len(clock) else Html()
     seconds = {name: float(value) for name, value in run.content.get("seconds", {}).items()}
     return [
         ("The network against programs measured", _PROGRAMS + _WARM * bool(run.content.get("warm")), drawn),
         ("The network against time", text, on_wall),
         ("The tasks", _TASKS, draw(partial(_tasks, run, heaviest[:TASKS_DRAWN]))),
-        ("Where the time went", _SPENT, draw(partial(_spent, seconds)) if seconds else ""),
+        ("Where the time went", _SPENT, draw(partial(_spent, seconds)) if seconds else Html()),
     ]
 
 
-def scatters(run: TuningRun, predicted: Predicted, heaviest: Sequence[int]) -> list[tuple[str, str, str]]:
+def scatters(run: TuningRun, predicted: Predicted, heaviest: Sequence[int]) -> list[tuple[str, str, Html]]:
     """Score against latency, a picture a task; as `curves`."""
     pictures = []
     for i in heaviest[:SCATTERS]:
@@ -108,7 +109,7 @@ def _tasks(run: TuningRun, chosen: Sequence[int], axes: Axes) -> bool:
             gain,
             where="post",
             color=colour(position),
-            label=name if len(name) < 34 else f"{name[:31]}...",
+            label=short(name),
             linewidth=1.6,
             marker="o" if len(gain) == 1 else None,
         )

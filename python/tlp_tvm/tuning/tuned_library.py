@@ -25,6 +25,8 @@ FORMAT = "tlp-tvm-tuned"
 FORMAT_VERSION = 1
 DESCRIPTION = "tuned.json"
 LIBRARY = "tuned.so"
+LIBRARIES = (LIBRARY, "tuned.tar")
+"""In the run's own folder: a description does not lead elsewhere."""
 
 Run = Callable[[Mapping[str, NDArray[Any]]], list[NDArray[Any]]]
 
@@ -156,9 +158,9 @@ def read_description(folder: Path, framework: str | None = None) -> tuple[dict[s
     path = folder / DESCRIPTION
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
-        library = folder / str(description["library"])
-        if description["format"] != FORMAT or not library.is_file():
-            raise ValueError(f"no library {library.name}")
+        name = str(description["library"])
+        if description["format"] != FORMAT or name not in LIBRARIES or not (folder / name).is_file():
+            raise ValueError(f"no library {' or '.join(LIBRARIES)}, but {name!r}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TuningError(
             f"{folder}: expected {DESCRIPTION} and the library that it names, found: {error}; "
@@ -175,7 +177,7 @@ def read_description(folder: Path, framework: str | None = None) -> tuple[dict[s
             f"{path}: expected a network tuned with {framework}, found one of {found}; load it by "
             f"tlp_tvm.{found}.load_tuned"
         )
-    return description, library
+    return description, folder / name
 
 
 def line_that_runs(folder: Path) -> str:
@@ -189,9 +191,9 @@ def line_that_runs(folder: Path) -> str:
     if all(name.isidentifier() for name in inputs):
         arguments = ", ".join(f"{name}=array" for name in inputs)
     else:
-        arguments = "{" + ", ".join(f'"{name}": array' for name in inputs) + "}"
+        arguments = "{" + ", ".join(f"{name!r}: array" for name in inputs) + "}"
     module = f"tlp_tvm.{_framework(description)}"
-    return f'from {module} import load_tuned; outputs = load_tuned("{folder}")({arguments})'
+    return f"from {module} import load_tuned; outputs = load_tuned({str(folder)!r})({arguments})"
 
 
 def _framework(description: Mapping[str, Any]) -> str:

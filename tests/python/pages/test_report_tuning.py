@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.stats import spearmanr
 
 from logs import DATASETS
@@ -100,6 +101,13 @@ def write_run(folder: Path, content: dict[str, Any], log: str) -> Path:
 
 def log_of(lines: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+def whole_run(folder: Path) -> Path:
+    """A small one, tuned by a model that no page opens."""
+    lines = records()[:4]
+    content = {**DESCRIPTION, **results(lines), "model": "another"}
+    return write_run(folder, content, log_of(lines))
 
 
 @pytest.fixture(scope="module")
@@ -269,3 +277,35 @@ def test_a_damaged_log_is_refused_by_its_line(tmp_path: Path) -> None:
 
     with pytest.raises(RecordError, match=r"log\.json:1: "):
         report_page(folder)
+
+
+def test_a_page_opens_no_model_that_a_run_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody's folder must not choose what is loaded here: an exported model is code."""
+    lines, theirs = records(), tmp_path / "theirs.pt"
+    theirs.write_bytes(b"code")
+    monkeypatch.setattr(torch.jit, "load", lambda *_: pytest.fail("a file was opened"))
+    content = {**DESCRIPTION, **results(lines), "model": "epyc", "model_source": str(theirs)}
+    folder = write_run(tmp_path / "run", content, log_of(lines))
+
+    page = report_page(folder)
+    asked = report_page(folder, str(theirs))
+
+    assert f"The run was tuned by {theirs}, which is no shipped model, and a page opens no file" in page
+    assert (
+        f"{theirs}: expected a shipped model (epyc, epyc-metaschedule, epyc-small) or a checkpoint folder, "
+        "found a file, which may be an exported model, that is, code"
+    ) in asked
+    assert "Rank correlation, mean of" in report_page(folder, "epyc")
+
+
+def test_a_damaged_result_is_a_sentence(tmp_path: Path) -> None:
+    lines = records()
+    content = {**DESCRIPTION, **results(lines)}
+    del content["end_to_end"]["untuned"]
+    folder = write_run(tmp_path / "run", content, log_of(lines))
+    with pytest.raises(TuningError) as refused:
+        report_page(folder)
+    assert str(refused.value) == (
+        f"{folder}/run.json: expected what a tuning writes, found KeyError: 'untuned'; "
+        "run the same tuning again, which keeps what was measured"
+    )

@@ -131,6 +131,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
             f"{path}: expected programs of {' or '.join(FRAMEWORKS)}, found {members['framework']!r}; "
             "open it with the tlp-tvm that built it"
         )
+    _check_places(path, members.get("shards"))
     try:
         return Manifest(
             platforms=tuple(PlatformEntry(**entry) for entry in members["platforms"]),
@@ -146,6 +147,17 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         raise DatasetError(
             f"{path}: expected the members of version {VERSION}, found {error}; build the dataset again"
         ) from error
+
+
+def _check_places(path: Path, shards: object) -> None:
+    """Refuse a manifest that leads out of its folder."""
+    for entry in shards if isinstance(shards, list) else ():
+        file = entry.get("file") if isinstance(entry, dict) else None
+        if isinstance(file, str) and (Path(file).is_absolute() or ".." in Path(file).parts):
+            raise DatasetError(
+                f"{path}: expected shards beside it, found {file}; do not open this dataset, or build it "
+                "again"
+            )
 
 
 _HEAD = '{{\n"digest": "{}",\n'

@@ -169,3 +169,13 @@ def test_a_manifest_that_does_not_fit_its_shards(copy: Path) -> None:
 def test_a_platform_that_is_not_there(built: Path) -> None:
     with pytest.raises(DatasetError, match='expected one of the platforms alpha, beta, found "gamma"'):
         load_measured(built, LAYOUT, platforms=["gamma"])
+
+
+@pytest.mark.parametrize("place", ["../shard.arrow", "/tmp/shard.arrow"])
+def test_a_manifest_that_leads_elsewhere(copy: Path, place: str) -> None:
+    shards = json.loads((copy / "manifest.json").read_text())["shards"]
+    rewritten(copy, shards=[{**shards[0], "file": place}, *shards[1:]])
+    assert refusal(copy) == (
+        f"manifest.json: expected shards beside it, found {place}; do not open this dataset, or build it "
+        "again"
+    )
