@@ -1,7 +1,7 @@
 """Does a browser find a node of what a run's or comparison's files say?
 
 Every text and every name of `run.json` and `comparison.json` becomes markup, one after the other; headless
-Chromium opens each page and says what it made of it. `make browser` runs it, where Debian's `chromium` is there.
+Chromium opens each page and says what it made of it. `make browser` runs it where `chromium` is.
 """
 
 from __future__ import annotations

@@ -15,8 +15,9 @@ from tlp_tvm.cli.parts.common import (
     one_of,
     one_sentence_errors,
     print_json,
-    progress_console,
+    print_table,
 )
+from tlp_tvm.cli.parts.progress import status
 from tlp_tvm.pretrained import DEFAULT_MODELS
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ def extract(
         from tlp_tvm.bench.extract_traces import bench_extract_traces
         from tlp_tvm.bench.traces import TARGET_KINDS
 
-        with progress_console.status("starting") as status:
+        with status("starting") as tell:
             traces = [
-                bench_extract_traces(name, kind, count=states, seconds=seconds, progress=status.update)
+                bench_extract_traces(name, kind, count=states, seconds=seconds, progress=tell)
                 for name in _tasks_of(task)
                 for kind in TARGET_KINDS
             ]
@@ -68,9 +69,9 @@ def extract(
         return
     from tlp_tvm.bench.extract import CPU_TARGET, CUDA_TARGET, bench_extract
 
-    with progress_console.status("starting") as status:
+    with status("starting") as tell:
         results = [
-            bench_extract(task, target, states=states, fresh=fresh, seconds=seconds, progress=status.update)
+            bench_extract(task, target, states=states, fresh=fresh, seconds=seconds, progress=tell)
             for target in (CPU_TARGET, CUDA_TARGET)
         ]
     _show("extract", [each.to_dict() for each in results], [extract_table(each) for each in results], json)
@@ -109,12 +110,12 @@ def score(
         "threads": torch_threads,
         "rounds": rounds,
     }
-    with progress_console.status("starting") as status:
+    with status("starting") as tell:
         if is_metaschedule:
             from tlp_tvm.bench.score_traces import bench_score_traces
 
             results = [
-                bench_score_traces(name, kind, count=count, progress=status.update, **common)
+                bench_score_traces(name, kind, count=count, progress=tell, **common)
                 for name in _tasks_of(task)
                 for kind, count in (("llvm", states), ("cuda", cuda_states))
                 if count
@@ -123,7 +124,7 @@ def score(
             from tlp_tvm.bench.score import CPU_TARGET, CUDA_TARGET, bench_score
 
             results = [
-                bench_score(task, target, count=count, progress=status.update, **common)
+                bench_score(task, target, count=count, progress=tell, **common)
                 for target, count in ((CPU_TARGET, states), (CUDA_TARGET, cuda_states))
                 if count
             ]
@@ -155,7 +156,7 @@ def _show(what: str, figures: Any, tables: Sequence[Table], json: bool) -> None:
         print_json({"machine": conditions, what: figures})
         return
     for table in tables:
-        console.print(table)
+        print_table(table)
     console.print(f"{conditions['cpu']}, {conditions['cores']} cores, commit {conditions['commit']}")
 
 
@@ -188,7 +189,7 @@ def train(
     from tlp_tvm.training.train_settings import Precision, TrainSettings
 
     chosen = Precision(one_of("--precision", precision, [each.value for each in Precision]))
-    with progress_console.status("starting") as status:
+    with status("starting") as tell:
         result = bench_train(
             dataset,
             model=model,
@@ -198,6 +199,6 @@ def train(
             settings=TrainSettings(batch_programs=batch, precision=chosen),
             device=device,
             rounds=rounds,
-            progress=status.update,
+            progress=tell,
         )
     _show("train", result.to_dict(), [train_table(result)], json)

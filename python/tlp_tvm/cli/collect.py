@@ -17,9 +17,9 @@ from tlp_tvm.cli.parts.common import (
     console,
     failure_notes,
     framework_of,
-    measuring_progress,
     print_json,
 )
+from tlp_tvm.cli.parts.progress import MeasuringProgress
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -108,7 +108,7 @@ def collect(
     how = settings.measure
     settings = replace(settings, measure=replace(how, timing=replace(how.timing, realtime=realtime)))
     # A descriptor of its own for the progress: standard error itself is TVM's while programs are measured.
-    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
+    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, MeasuringProgress(stream) as progress:
         result = collect_programs(settings, _observer(progress))
     if as_json:
         print_json({**asdict(result), "out": str(out)})

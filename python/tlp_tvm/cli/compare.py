@@ -14,9 +14,10 @@ from tlp_tvm.cli.parts.common import (
     JsonOption,
     console,
     framework_of,
-    measuring_progress,
     print_json,
+    print_table,
 )
+from tlp_tvm.cli.parts.progress import MeasuringProgress
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -86,7 +87,7 @@ def compare(
         seeds=seeds,
         framework=framework,
     )
-    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
+    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, MeasuringProgress(stream) as progress:
         comparison = compare_models(settings, _observer(progress))
     draw_comparison(comparison, out / CURVES)
     if as_json:
@@ -148,7 +149,7 @@ def _print(comparison: Comparison) -> None:
             when = "" if reached is None else f" @{reached[1]:.0f}s"
             cells.append(f"{run.last * 1e3:.4g}{when}")
         table.add_row(key[1].removeprefix("vm_mod_fused_"), str(key[2]), *cells)
-    console.print(table)
+    print_table(table)
     for name in comparison.contenders:
         spent = [run.spent for run in runs if run.contender == name]
         total = sum(sum(parts.values()) for parts in spent) or 1.0
@@ -157,7 +158,7 @@ def _print(comparison: Comparison) -> None:
         console.print(f"{name}: {total:,.0f} s: {words}", highlight=False, soft_wrap=True)
     for each in comparison.against_baseline():
         console.print(
-            f"[bold]{each.contender}[/] against {baseline}, {each.runs} searches: best latency "
+            f"{each.contender} against {baseline}, {each.runs} searches: best latency "
             f"{each.latency:.3f} of its (worst {each.slowest:.3f}); level with it in {each.reached} of "
             f"{each.runs}, there {each.sooner:.2f}x sooner with {each.fewer:.2f}x fewer programs",
             highlight=False,

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.parts.common import JsonOption, console, one_sentence_errors, print_json, progress_console
+from tlp_tvm.cli.parts.common import (
+    JsonOption,
+    console,
+    one_sentence_errors,
+    print_json,
+    print_table,
+    progress_console,
+)
+from tlp_tvm.cli.parts.progress import text_column
 
 if TYPE_CHECKING:
     from tlp_tvm.dataset.building.build import Progress
@@ -242,7 +250,7 @@ def stats(
         print_json(told)
         return
     for table in statistics_tables(told, tasks):
-        console.print(table)
+        print_table(table)
 
 
 @app.command()
@@ -312,7 +320,7 @@ def _progress() -> Iterator[Callable[[Progress], None]]:
     from rich import progress as rich_progress
 
     columns = (
-        rich_progress.TextColumn("{task.description}"),
+        text_column("{task.description}"),
         rich_progress.BarColumn(),
         rich_progress.TextColumn("{task.fields[records]:,} records"),
         rich_progress.TimeElapsedColumn(),

@@ -7,7 +7,8 @@ from typing import Any
 
 import typer
 
-from tlp_tvm.cli.parts.common import JsonOption, console, print_json, progress_console
+from tlp_tvm.cli.parts.common import JsonOption, print_json, print_table
+from tlp_tvm.cli.parts.progress import status
 
 
 def doctor(as_json: JsonOption = False) -> None:
@@ -17,13 +18,13 @@ def doctor(as_json: JsonOption = False) -> None:
     """
     from tlp_tvm.machine.checks import diagnose
 
-    with progress_console.status("looking at TVM, the CPU and torch"):
+    with status("looking at TVM, the CPU and torch"):
         checks = diagnose()
     ok = all(check.ok for check in checks)
     if as_json:
         print_json({"ok": ok, "checks": [asdict(check) for check in checks]})
     else:
-        console.print(_table(checks))
+        print_table(_table(checks))
     raise typer.Exit(0 if ok else 1)
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tlp_tvm.cli.parts.common import JsonOption, console, print_json, progress_console
+from tlp_tvm.cli.parts.common import JsonOption, console, print_json, print_table
 from tlp_tvm.cli.parts.few_labels import EPOCHS as FEW_SHOT_EPOCHS
 from tlp_tvm.cli.parts.few_labels import FewShotOptions, evaluate_few_shot
+from tlp_tvm.cli.parts.progress import status
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -151,17 +152,17 @@ def evaluate(
         if as_json:
             print_json({"model": models[0], **about, "rows": rows})
         else:
-            console.print(table_of(rows, title))
+            print_table(table_of(rows, title))
         return
     rankers: list[Ranker] = [ModelRanker(m, name) for m, name in zip(loaded, models, strict=True)]
-    with progress_console.status("reading the dataset") as status:
+    with status("reading the dataset") as tell:
         comparison = compare_rankers(
             corpus,
             rankers + fitted,
             seeds=range(seed, seed + seeds),
             seen=counts,
             ks=sorted(set(k or KS)),
-            tell=status.update,
+            tell=tell,
         )
     if png is not None:
         from tlp_tvm.evaluation.ranking_plot import draw_rankers
@@ -172,7 +173,7 @@ def evaluate(
         print_json({"models": models, **about, "seeds": seeds_used, **comparison.to_dict()})
         return
     for name in dict.fromkeys(row.platform for row in comparison.rows):
-        console.print(compared_table(comparison, name, f"{title}, {name}, {seeds} seeds"))
+        print_table(compared_table(comparison, name, f"{title}, {name}, {seeds} seeds"))
     _print_notes(comparison)
 
 

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tlp_tvm.cli.parts.common import console, progress_console
+from tlp_tvm.cli.parts.common import console
+from tlp_tvm.cli.parts.progress import status
 
 PAGE = "report.html"
 
@@ -36,7 +37,7 @@ def report(
     from tlp_tvm.files import write_whole
     from tlp_tvm.pages import report_page
 
-    with progress_console.status("scoring and drawing"):
+    with status("scoring and drawing"):
         text = report_page(run, model)
     out = out or run / PAGE
     write_whole(out, text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tlp_tvm.cli.parts.added_platform import train_addition
-from tlp_tvm.cli.parts.common import JsonOption, console, layout_named, one_of, print_json
+from tlp_tvm.cli.parts.common import JsonOption, console, layout_named, one_of, print_json, print_table
 
 if TYPE_CHECKING:
     from tlp_tvm.model.config import ModelConfig
@@ -190,7 +190,7 @@ def train(
 
     for split in ("validation", "test"):
         if rows := config.card["metrics"].get(split):
-            console.print(table_of(rows, f"{split} tasks"))
+            print_table(table_of(rows, f"{split} tasks"))
     console.print(f"model and card: {out}")
 
 

@@ -15,9 +15,10 @@ from tlp_tvm.cli.parts.common import (
     console,
     failure_notes,
     framework_of,
-    measuring_progress,
     print_json,
+    print_table,
 )
+from tlp_tvm.cli.parts.progress import MeasuringProgress
 
 _NONE = float("inf")
 
@@ -153,7 +154,7 @@ def _tune(run: Callable[[TuneObserver], TuneResult], as_json: bool) -> None:
     from tlp_tvm.measuring.native_messages import STANDARD_ERROR
 
     # A descriptor of its own for the progress: standard error itself is TVM's during the search.
-    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, measuring_progress(stream) as progress:
+    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, MeasuringProgress(stream) as progress:
         result = run(_observer(progress))
     if as_json:
         print_json(result.to_dict())
@@ -226,7 +227,7 @@ def _print(result: TuneResult) -> None:
             f"{task.flops / task.best / 1e9:.3g}",
             f"{shares[task]:.0%}",
         )
-    console.print(table)
+    print_table(table)
     for reason, count in result.failures.items():
         _say(f"{count} programs failed: {reason}")
     lack = "ran" if result.trials else "compiles"
@@ -254,12 +255,11 @@ def _say_times(ended: EndToEnd) -> None:
     from tlp_tvm.tuning.turns import ROUNDING
 
     _say(
-        f"untuned [bold]{ended.untuned_latency * 1e3:.4g} ms[/], "
-        f"tuned [bold]{ended.tuned_latency * 1e3:.4g} ms[/]: "
-        f"[bold]{ended.speedup:.2f}x[/] (outputs differ by {ended.difference:.1g})"
+        f"untuned {ended.untuned_latency * 1e3:.4g} ms, tuned {ended.tuned_latency * 1e3:.4g} ms: "
+        f"{ended.speedup:.2f}x (outputs differ by {ended.difference:.1g})"
     )
     if ended.difference > ROUNDING:
-        _say("[yellow]the outputs differ by more than rounding explains: do not use these records[/]")
+        _say("the outputs differ by more than rounding explains: do not use these records")
     if ended.speedup < 1:
         _say("the network is faster untuned: measure more programs, with more --trials")
 

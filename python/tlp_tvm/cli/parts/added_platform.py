@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tlp_tvm.cli.parts.common import console, print_json, progress_console
+from tlp_tvm.cli.parts.common import console, print_json, print_table, progress_console
+from tlp_tvm.cli.parts.progress import text_column
 
 if TYPE_CHECKING:
     from tlp_tvm.dataset.reading.measured import MeasuredDataset
@@ -25,7 +26,7 @@ def train_addition(
     from tlp_tvm.training.runs.add_platform import add_platform
 
     columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    progress = Progress(*columns, TextColumn("{task.description}"), console=progress_console)
+    progress = Progress(*columns, text_column("{task.description}"), console=progress_console)
     bar = progress.add_task("", total=None)
 
     def announce(data: MeasuredDataset, validation: MeasuredDataset | None, training: TrainSettings) -> None:
@@ -50,5 +51,5 @@ def train_addition(
         return
     for split in ("validation", "test"):
         if rows := config.card["metrics"].get(split):
-            console.print(table_of(rows, f"{split} tasks"))
+            print_table(table_of(rows, f"{split} tasks"))
     console.print(f"model and card: {out}")

@@ -5,24 +5,29 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
+from rich.text import Text
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.table import Table
 
     from tlp_tvm.layout import FeatureLayout
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-console = Console()
-"""Results, for people."""
+console = Console(markup=False, highlight=False, emoji=False)
+"""Results, for people. Strings are text, brackets and all: what is bold is a `rich.text.Text`."""
 
-progress_console = Console(stderr=True)
+progress_console = Console(stderr=True, markup=False, highlight=False, emoji=False)
 """Progress and errors, so that standard output stays clean."""
+
+_UNBOUNDED = 10_000
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
@@ -45,6 +50,25 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value))
 
 
+def print_table(table: Table) -> None:
+    """Print a table whose figures are never cut.
+
+    Names wrap; where that is not enough, the table is wider than the terminal.
+
+    Args:
+        table: its columns of figures are those that stand at the right.
+    """
+    for column in table.columns:
+        figures = column.justify == "right"
+        column.no_wrap, column.overflow = figures, "fold"
+        if figures:
+            texts = map(str, (column.header, *column.cells))
+            column.min_width = max(cell_len(line) for text in texts for line in text.splitlines() or [""])
+    wide = console.options.update(max_width=_UNBOUNDED)
+    needed = Measurement.get(console, wide, table).minimum
+    console.print(table, width=max(console.width, needed), crop=False)
+
+
 def one_sentence_errors(command: Callable[P, R]) -> Callable[P, R]:
     """Turn the package's errors into one sentence on standard error and exit code 1."""
 
@@ -55,7 +79,7 @@ def one_sentence_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except (TlpTvmError, RecordError, LayoutError, StateError, OSError) as error:
-            progress_console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+            progress_console.print(Text.assemble(("error:", "bold red"), f" {error}"), soft_wrap=True)
             raise typer.Exit(1) from error
 
     return wrapped
@@ -81,35 +105,6 @@ def one_of(option: str, value: str, known: list[str]) -> str:
     if value not in known:
         raise typer.BadParameter(f"expected one of {', '.join(known)}, found {value}", param_hint=option)
     return value
-
-
-def measuring_progress(stream: TextIO) -> Progress:
-    """A line that counts measured programs, with a field `note` for the rest.
-
-    Args:
-        stream: where to draw; standard error itself is TVM's while programs are measured.
-    """
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=Console(file=stream),
-        redirect_stderr=False,
-        transient=True,
-        speed_estimate_period=120,
-    )
 
 
 def failure_notes(failures: Mapping[str, int]) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from tlp_tvm.cli.parts.common import console, print_json, progress_console
+from tlp_tvm.cli.parts.progress import text_column
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -72,7 +73,7 @@ def evaluate_few_shot(dataset: Sequence[Path], options: FewShotOptions) -> None:
     layout = FeatureLayout.preset(framework_of_dataset(source))
     corpus = Corpus(source, layout, platforms=options.platforms or None, split=options.split)
     columns = (TextColumn("few labels"), BarColumn(bar_width=20), MofNCompleteColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=progress_console) as progress:
+    with Progress(*columns, text_column("{task.description}"), console=progress_console) as progress:
         bar = progress.add_task("", total=None)
         found = few_shot(
             corpus,

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.text import Text
 
 from tlp_tvm.cli.parts.common import progress_console
+from tlp_tvm.cli.parts.progress import text_column
 
 if TYPE_CHECKING:
     from tlp_tvm.dataset.reading.measured import MeasuredDataset
@@ -26,8 +27,12 @@ class TrainingProgress:
     """The callbacks of `train_model`; a process that does not write is silent."""
 
     def __init__(self, *, silent: bool = False) -> None:
-        columns = (TextColumn("{task.fields[what]}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-        more = (SpeedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+        columns = (
+            text_column("{task.fields[what]}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f}%"),
+        )
+        more = (SpeedColumn(), TimeRemainingColumn(), text_column("{task.description}"))
         self._progress = Progress(*columns, *more, console=progress_console, disable=silent)
         self._silent = silent
         self._training: TaskID | None = None

@@ -1,0 +1,70 @@
+"""What commands print is text, whole, and a line a step where there is no terminal."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.table import Table
+
+from commands import refused
+from tlp_tvm.cli.parts import common, progress
+from tlp_tvm.cli.parts.common import print_table
+from tlp_tvm.cli.parts.progress import MeasuringProgress, status
+
+MARKUP = "[/x] [bold] [d37,1,56] :smile:"
+
+
+def test_brackets_of_a_message_are_not_markup(tmp_path: Path) -> None:
+    found = refused("export", tmp_path / MARKUP, "-o", tmp_path / "m.pt")
+    assert found == (
+        f"error: {tmp_path}/{MARKUP}: expected a shipped model (epyc, epyc-metaschedule, epyc-small), a "
+        "checkpoint folder or an exported .pt file, found none of them"
+    )
+
+
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_figures_of_a_table_are_never_cut(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(common, "console", Console(file=out, width=width, markup=False, emoji=False))
+    table = Table(title=f"a title {MARKUP}")
+    for name in ("route", "states/s", "ratio\nto it"):
+        table.add_column(name, justify="left" if name == "route" else "right", no_wrap=True)
+    table.add_row("native, a layout of a long name, all threads", "1,679,123", "5,390.4x")
+    table.add_row(MARKUP, "1", "")
+    print_table(table)
+    for whole in ("1,679,123", "5,390.4x", "states/s", "to it"):
+        assert whole in out.getvalue()
+    assert "…" not in out.getvalue()
+    text = re.sub(r"[^\w\[\]:,.]", "", out.getvalue())
+    assert text.count("[bold]") == text.count(":smile:") == 2
+
+
+def test_without_a_terminal_there_is_a_line_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(progress, "progress_console", Console(file=out, width=200, markup=False, emoji=False))
+    with status("starting") as tell:
+        tell(f"first {MARKUP}")
+        tell("second")
+    assert out.getvalue() == f"first {MARKUP}\nsecond\n"
+
+
+def test_without_a_terminal_measuring_prints_a_line_a_turn() -> None:
+    out = io.StringIO()
+    with MeasuringProgress(out) as shown:
+        line = shown.add_task("starting", total=None, note="")
+        shown.reset(line, total=None, description="splitting [a] into tasks", note="")
+        shown.update(line, total=8, completed=0, description="task 1", note="")
+        for completed in range(1, 4):
+            shown.update(line, completed=completed, note=f"xgb: {9 - completed} ms")
+        shown.update(line, completed=4, note="tlp: 5 ms")
+        shown.update(line, description="task 2")
+    assert out.getvalue().strip().split("\n") == [
+        "splitting [a] into tasks",
+        "task 1 0/8",
+        "task 1 1/8, xgb: 8 ms",
+        "task 1 4/8, tlp: 5 ms",
+        "task 2 4/8, tlp: 5 ms",
+    ]
