@@ -4,11 +4,14 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/bindings.h"
 #include "model/network.h"
+#include "model/network_shape.h"
 #include "model/runnable_kernels.h"
+#include "model/tensor_table.h"
 
 namespace py = pybind11;
 
@@ -30,24 +33,19 @@ const model::Kernels& KernelsNamed(const std::string& name) {
                               "\"");
 }
 
-model::Network NetworkOf(const std::map<std::string, Array>& tensors,
+model::Network NetworkOf(const std::map<std::string, Array>& arrays,
                          const model::NetworkShape& shape, const std::string& instruction_set) {
-  const auto tensor_of = [&](const std::string& name) -> model::Tensor {
-    const auto found = tensors.find(name);
-    if (found == tensors.end()) {
-      throw std::invalid_argument("network: expected a tensor " + name +
-                                  ", found none; export the model again");
-    }
-    const Array& array = found->second;
+  model::Tensors tensors;
+  for (const auto& [name, array] : arrays) {
     if (array.ndim() != 1 && array.ndim() != 2) {
-      throw std::invalid_argument("network: expected a vector or a matrix as " + name +
-                                  ", found a tensor of rank " + std::to_string(array.ndim()) +
-                                  "; export the model again");
+      throw std::invalid_argument("network: " + name +
+                                  ": expected a vector or a matrix, found a tensor of rank " +
+                                  std::to_string(array.ndim()) + "; export the model again");
     }
-    const auto rows = array.ndim() == 1 ? 1 : array.shape(0);
-    return {static_cast<int>(rows), static_cast<int>(array.shape(array.ndim() - 1)), array.data()};
-  };
-  return {shape, tensor_of, KernelsNamed(instruction_set)};
+    const py::ssize_t rows = array.ndim() == 1 ? 1 : array.shape(0);
+    tensors[name] = {rows, array.shape(array.ndim() - 1), array.data()};
+  }
+  return {shape, tensors, KernelsNamed(instruction_set)};
 }
 
 py::array_t<float> Score(const model::Network& network, const Embedding& x, int head, int threads) {
@@ -91,6 +89,16 @@ void RegisterNetwork(py::module_& module) {
            py::arg("heads"), py::arg("positions"), py::arg("instruction_set") = "")
       .def_property_readonly("instruction_set", &model::Network::instruction_set)
       .def("score", &Score, py::arg("X"), py::arg("head") = -1, py::arg("threads") = 0);
+  module.def(
+      "setting_ranges",
+      [] {
+        std::map<std::string, std::pair<int, int>> ranges;
+        for (const model::SettingRange& range : model::kSettingRanges) {
+          ranges[range.name] = {range.first, range.last};
+        }
+        return ranges;
+      },
+      "The first and the last value that each setting of a network may have.");
   module.def("instruction_sets", [] {
     std::vector<std::string> names;
     for (const model::Kernels* kernels : model::RunnableKernels())

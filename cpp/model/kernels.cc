@@ -45,6 +45,8 @@ Vector Load(const float* from) { return *reinterpret_cast<const Vector*>(from); 
 
 void Store(float* to, Vector value) { *reinterpret_cast<Vector*>(to) = value; }
 
+/*! \brief The larger one; `b` where it is no number, so that what overflowed is seen in the score.
+ */
 Vector Larger(Vector a, Vector b) { return a > b ? a : b; }
 
 float Sum(Vector value) {
@@ -72,8 +74,8 @@ Vector Within(Vector value, int column, int width, float other) {
 Vector Exp(Vector x) {
   const Vector lowest = Vector{} - 87.0F;
   const Vector highest = Vector{} + 88.0F;
-  x = Larger(x, lowest);
-  x = x < highest ? x : highest;
+  x = Larger(lowest, x);
+  x = highest < x ? highest : x;
   const Vector shift = Vector{} + 12582912.0F;  // adding and taking it off rounds
   const Vector n = (x * 1.44269504F + shift) - shift;
   const Vector r = (x - n * 0.693359375F) - n * -2.12194440e-4F;
@@ -88,7 +90,7 @@ Vector Exp(Vector x) {
 }
 
 void Finish(const DenseCall& call, int row, int column, Vector value) {
-  if (call.relu) value = Larger(value, Vector{});
+  if (call.relu) value = Larger(Vector{}, value);
   const std::ptrdiff_t at = Row(row, call.y_stride) + column;
   if (call.residual != nullptr) value += Load(call.residual + at);
   Store(call.y + at, value);

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
-#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "core/parallel_for.h"
@@ -19,39 +20,28 @@ int PanelsOf(int columns) { return (columns + kPanel - 1) / kPanel; }
 int PaddedTo(int columns) { return PanelsOf(columns) * kPanel; }
 
 std::vector<float> Padded(const Tensor& tensor) {
-  const auto stride = static_cast<std::size_t>(PaddedTo(tensor.columns));
+  const auto stride = static_cast<std::size_t>(PaddedTo(static_cast<int>(tensor.columns)));
   std::vector<float> out(stride * static_cast<std::size_t>(tensor.rows));
-  for (int row = 0; row < tensor.rows; ++row) {
-    const float* const from = tensor.values + static_cast<std::ptrdiff_t>(row) * tensor.columns;
-    std::copy_n(from, tensor.columns, out.data() + static_cast<std::size_t>(row) * stride);
+  for (std::int64_t row = 0; row < tensor.rows; ++row) {
+    std::copy_n(tensor.values + row * tensor.columns, tensor.columns,
+                out.data() + static_cast<std::size_t>(row) * stride);
   }
   return out;
-}
-
-void Expect(bool holds, const std::string& name) {
-  if (!holds) {
-    throw std::invalid_argument(
-        "network: expected the shape that the settings say, found another of " + name +
-        "; export the model again");
-  }
 }
 
 /*! \brief Reads a network's parts by the names that torch gives them. */
 class Reader {
  public:
-  Reader(const NetworkShape& shape, const TensorOf& tensor_of)
-      : shape_(shape), tensor_of_(tensor_of) {}
+  Reader(const NetworkShape& shape, TensorTable* tensors) : shape_(shape), tensors_(*tensors) {}
 
   Member MemberOf(const std::string& prefix) const {
     const int hidden = shape_.hidden;
     Member member;
     member.widen.push_back(LinearOf(prefix + "widen.0", shape_.width, hidden));
     member.widen.push_back(LinearOf(prefix + "widen.2", hidden, hidden));
-    if (shape_.positions) {
-      const Tensor positions = tensor_of_(prefix + "positions");
-      Expect(positions.rows == shape_.length && positions.columns == hidden, prefix + "positions");
-      member.positions = Padded(positions);
-    }
+    // There without positions too, as a tensor without rows.
+    member.positions =
+        Padded(tensors_.Take(prefix + "positions", shape_.positions ? shape_.length : 0, hidden));
     for (int i = 0; i < shape_.layers; ++i) {
       const std::string layer = prefix + "layers." + std::to_string(i) + ".";
       member.layers.push_back({NormOf(layer + "norm"),
@@ -74,20 +64,17 @@ class Reader {
 
  private:
   Linear LinearOf(const std::string& name, int inputs, int outputs) const {
-    Linear linear(tensor_of_(name + ".weight"), tensor_of_(name + ".bias"));
-    Expect(linear.inputs() == inputs && linear.outputs() == outputs, name);
-    return linear;
+    const Tensor& weight = tensors_.Take(name + ".weight", outputs, inputs);
+    return {weight, tensors_.Take(name + ".bias", 1, outputs)};
   }
 
   Norm NormOf(const std::string& name) const {
-    const Tensor scale = tensor_of_(name + ".weight");
-    const Tensor shift = tensor_of_(name + ".bias");
-    Expect(scale.columns == shape_.hidden && shift.columns == shape_.hidden, name);
-    return {Padded(scale), Padded(shift)};
+    const Tensor& scale = tensors_.Take(name + ".weight", 1, shape_.hidden);
+    return {Padded(scale), Padded(tensors_.Take(name + ".bias", 1, shape_.hidden))};
   }
 
   const NetworkShape& shape_;
-  const TensorOf& tensor_of_;
+  TensorTable& tensors_;
 };
 
 /*! \brief One thread's buffers, and what is computed in them, a program after the other. */
@@ -235,12 +222,11 @@ class Scorer {
 }  // namespace
 
 Linear::Linear(const Tensor& weight, const Tensor& bias)
-    : inputs_(weight.columns),
-      outputs_(weight.rows),
-      panels_(PanelsOf(weight.rows)),
-      weight_(static_cast<std::size_t>(stride()) * static_cast<std::size_t>(weight.columns)),
+    : inputs_(static_cast<int>(weight.columns)),
+      outputs_(static_cast<int>(weight.rows)),
+      panels_(PanelsOf(outputs_)),
+      weight_(static_cast<std::size_t>(stride()) * static_cast<std::size_t>(inputs_)),
       bias_(Padded(bias)) {
-  Expect(bias.rows == 1 && bias.columns == weight.rows, "a bias");
   for (int out = 0; out < outputs_; ++out) {
     for (int in = 0; in < inputs_; ++in) {
       const std::ptrdiff_t panel = out / kPanel;
@@ -256,12 +242,15 @@ void Linear::Run(const Kernels& kernels, const float* x, int x_stride, int rows,
                  panels_, relu, residual, y, stride()});
 }
 
-Network::Network(const NetworkShape& shape, const TensorOf& tensor_of, const Kernels& kernels)
+Network::Network(const NetworkShape& shape, const Tensors& tensors, const Kernels& kernels)
     : shape_(shape), kernels_(kernels) {
-  const Reader reader(shape_, tensor_of);
+  shape_.Check();
+  TensorTable table(tensors);
+  const Reader reader(shape_, &table);
   for (int i = 0; i < shape_.members; ++i) {
     members_.push_back(reader.MemberOf("members." + std::to_string(i) + "."));
   }
+  table.ExpectAllTaken();
 }
 
 void Network::Score(const float* x, std::size_t count, int head, int threads, float* scores) const {

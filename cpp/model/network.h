@@ -10,30 +10,20 @@
 #define TLP_TVM_MODEL_NETWORK_H_
 
 #include <cstddef>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "model/kernels.h"
+#include "model/network_shape.h"
 #include "model/runnable_kernels.h"
+#include "model/tensor_table.h"
 
 namespace tlp_tvm {
 namespace model {
 
-/*! \brief A tensor of a checkpoint, rows times columns; a vector is one row. */
-struct Tensor {
-  int rows = 0;
-  int columns = 0;
-  const float* values = nullptr;
-};
-
-/*! \brief The tensor of a name. \throws std::invalid_argument if there is none. */
-using TensorOf = std::function<Tensor(const std::string& name)>;
-
 /*! \brief A linear layer, in panels. */
 class Linear {
  public:
-  /*! \param weight outputs times inputs. \throws std::invalid_argument if they do not fit. */
+  /*! \param weight outputs times inputs; the bias is a row of outputs. */
   Linear(const Tensor& weight, const Tensor& bias);
 
   int inputs() const { return inputs_; }
@@ -82,23 +72,15 @@ struct Member {
   std::vector<Head> heads;
 };
 
-/*! \brief What fixes the shape, as in Python's TLPSettings. */
-struct NetworkShape {
-  int length;
-  int width;
-  int hidden;
-  int attention_heads;
-  int layers;
-  int members;
-  int heads;
-  bool positions;
-};
-
 /*! \brief Immutable, so that threads share it. */
 class Network {
  public:
-  /*! \throws std::invalid_argument if a tensor is missing or of another shape. */
-  Network(const NetworkShape& shape, const TensorOf& tensor_of,
+  /*!
+   * \brief Copies the tensors: the caller may let go of them.
+   * \throws std::invalid_argument that names the setting which is out of its range, or the tensor
+   * which is missing, one too many, of another shape or not finite.
+   */
+  Network(const NetworkShape& shape, const Tensors& tensors,
           const Kernels& kernels = BestKernels());
 
   const NetworkShape& shape() const { return shape_; }

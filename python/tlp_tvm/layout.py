@@ -24,6 +24,12 @@ PRESETS = {
 """Name of each preset -> the package of the framework that has it, in its folder `layouts`."""
 
 
+def _entry(spec: dict[str, Any], key: str) -> object:
+    if key not in spec:
+        raise LayoutError(f'layout: expected "{key}", found no such entry')
+    return spec[key]
+
+
 @dataclass(frozen=True)
 class FeatureLayout:
     """The shape of an embedding and the meaning of its columns: the contract between encoder and model.
@@ -58,9 +64,11 @@ class FeatureLayout:
         """
         layout = cls(json.dumps(spec, sort_keys=True, separators=(",", ":")))
         _ = layout.encoder  # checks every entry
-        for key in ("name", "numbers", "version"):
-            if key not in spec:
-                raise LayoutError(f'layout: expected "{key}", found no such entry')
+        for key, kind, what in (("name", str, "a text"), ("version", int, "a number")):
+            if type(_entry(spec, key)) is not kind:
+                raise LayoutError(f'layout: expected "{key}" to be {what}, found {spec[key]!r}')
+        if _entry(spec, "numbers") not in ("raw", "scaled"):
+            raise LayoutError(f'layout: expected "numbers" to be raw or scaled, found {spec["numbers"]!r}')
         return layout
 
     @classmethod

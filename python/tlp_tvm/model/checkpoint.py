@@ -16,6 +16,7 @@ from tlp_tvm.files import write_whole
 from tlp_tvm.model.config import ModelConfig, read_config
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP
+from tlp_tvm.model.weights_fit import check_weights
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -67,21 +68,8 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> ScoringModel:
         ) from error
     config = read_config(text, str(place / CONFIG))
     weights = _read_weights(place / WEIGHTS, config.card.get("weights"))
-    try:
-        with torch.device("meta"):
-            expected = TLP(config.settings).state_dict()
-    except (TypeError, ValueError, RuntimeError, AssertionError) as error:
-        raise ModelFileError(
-            f"{place / CONFIG}: expected the settings of a model of this version, found {error}"
-        ) from error
-    if missing := sorted(expected.keys() - weights.keys()):
-        raise ModelFileError(
-            f"{place / WEIGHTS}: expected the tensors of the model, found no {', '.join(missing[:3])}"
-        )
-    for name, tensor in weights.items():
-        shape = tuple(expected[name].shape) if name in expected else "no such tensor"
-        if shape != tuple(tensor.shape):
-            raise ModelFileError(f"{place / WEIGHTS}: {name}: expected {shape}, found {tuple(tensor.shape)}")
+    check_weights(config.settings, weights, str(place / WEIGHTS))
+    weights = {name: tensor.to(torch.float32) for name, tensor in weights.items()}
     return ScoringModel(place.name, config, TLP.with_weights(config.settings, weights))
 
 
@@ -98,8 +86,8 @@ def _read_weights(path: Path, entry: object) -> dict[str, Tensor]:
             "the file is damaged or of another model: restore it"
         )
     try:
-        return {name: tensor.to(torch.float32) for name, tensor in safetensors.torch.load(data).items()}
-    except SafetensorError as error:
+        return safetensors.torch.load(data)
+    except (SafetensorError, KeyError) as error:
         raise ModelFileError(f"{path}: expected safetensors, found {error}") from error
 
 

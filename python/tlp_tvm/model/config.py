@@ -99,49 +99,73 @@ def read_config(text: str | bytes, where: str) -> ModelConfig:
     Raises:
         ModelFileError: it is damaged, of another version, or contradicts itself.
     """
-    try:
-        card = json.loads(text)
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ModelFileError(f"{where}: expected the JSON of a model, found {error}") from error
-    if not isinstance(card, dict) or card.get("format") != FORMAT:
-        found = repr(card.get("format")) if isinstance(card, dict) else type(card).__name__
-        raise ModelFileError(f'{where}: expected the format "{FORMAT}", found {found}')
-    if card.get("format_version") != FORMAT_VERSION:
-        version = card.get("format_version")
-        raise ModelFileError(
-            f"{where}: expected format version {FORMAT_VERSION}, found {version!r}, written by "
-            f"tlp_tvm {card.get('package_version')}; install that version, or train the model again"
-        )
-    for key, kind in REQUIRED.items():
-        if not isinstance(card.get(key), kind):
-            found = repr(card[key]) if key in card else "no such entry"
-            raise ModelFileError(f'{where}: expected "{key}" as {kind.__name__}, found {found}')
+    card = _entries(text, where)
     layout = _layout(card, where)
     try:
         settings = TLPSettings.from_dict(card["model"])
-        platforms = tuple(Platform(str(p["name"]), str(p["target"])) for p in card["platforms"])
-    except (TypeError, ValueError, KeyError) as error:
+    except ValueError as error:
         raise ModelFileError(
-            f"{where}: expected the settings of a model of this version, found {error}; train the model again"
+            f"{where}: model: {error}; restore the file, or train the model again"
         ) from error
+    platforms = _platforms(card["platforms"], where)
     for name, expected, ours in (
         ("length", layout.length, settings.length),
         ("width", layout.width, settings.width),
         ("one_hot", len(layout.kinds), settings.one_hot),
         ("heads", len(platforms), settings.heads),
+        ("raw_numbers", layout.numbers == "raw", settings.raw_numbers),
     ):
         if expected != ours:
             raise ModelFileError(
                 f"{where}: expected a model whose {name} is the {expected} of its layout and platforms, "
-                f"found {ours}"
+                f"found {ours}; restore the file"
             )
     return ModelConfig(layout, settings, platforms, card)
+
+
+def _entries(text: str | bytes, where: str) -> dict[str, Any]:
+    """The description as it stands, each entry of its type."""
+    try:
+        card = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{where}: expected the JSON of a model, found {error}") from error
+    if not isinstance(card, dict) or card.get("format") != FORMAT:
+        found = repr(card.get("format")) if isinstance(card, dict) else type(card).__name__
+        raise ModelFileError(f'{where}: expected the format "{FORMAT}", found {found}')
+    version = card.get("format_version")
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise ModelFileError(
+            f"{where}: expected format version {FORMAT_VERSION}, found {version!r}, written by "
+            f"tlp_tvm {card.get('package_version')}; install that version, or train the model again"
+        )
+    for key, kind in REQUIRED.items():
+        if type(card.get(key)) is not kind:
+            found = repr(card[key]) if key in card else "no such entry"
+            raise ModelFileError(f'{where}: expected "{key}" as {kind.__name__}, found {found}')
+    return card
+
+
+def _platforms(entries: list[Any], where: str) -> tuple[Platform, ...]:
+    platforms: list[Platform] = []
+    for i, entry in enumerate(entries):
+        name, target = (entry.get("name"), entry.get("target")) if isinstance(entry, dict) else (None, None)
+        if not (isinstance(name, str) and name and isinstance(target, str)):
+            raise ModelFileError(
+                f'{where}: platforms: {i}: expected {{"name": a text, "target": a text}}, found {entry!r}; '
+                "restore the file"
+            )
+        if name in (platform.name for platform in platforms):
+            raise ModelFileError(
+                f"{where}: platforms: {i}: expected a name of its own, found {name!r} again; restore the file"
+            )
+        platforms.append(Platform(name, target))
+    return tuple(platforms)
 
 
 def _layout(card: dict[str, Any], where: str) -> FeatureLayout:
     version = card["layout"].get("version")
     name = card["layout"].get("name")
-    if name in PRESETS:
+    if isinstance(name, str) and name in PRESETS:
         ours = FeatureLayout.preset(name).to_dict()["version"]
         if version != ours:
             raise ModelFileError(

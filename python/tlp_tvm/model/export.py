@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -24,6 +25,8 @@ from tlp_tvm.errors import ModelFileError
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.config import read_config
 from tlp_tvm.model.scoring import ScoringModel
+from tlp_tvm.model.tlp import TLPSettings
+from tlp_tvm.model.weights_fit import check_weights
 
 METADATA = "tlp_tvm.json"
 TOLERANCE = 1e-6
@@ -100,7 +103,47 @@ def load_exported(path: str | os.PathLike[str]) -> ScoringModel:
         raise ModelFileError(
             f"{file}: expected a TorchScript module, found {reason}; export it again"
         ) from error
+    _check_network(file, config.settings, network)
     return ScoringModel(file.stem, config, network)
+
+
+def _check_network(file: Path, settings: TLPSettings, network: torch.nn.Module) -> None:
+    """Refuse a network that is not the one which the description says: it scores natively by the latter."""
+    if weights := network.state_dict():
+        check_weights(settings, weights, str(file))
+        found: dict[str, set[Any]] = {
+            "one_hot": {getattr(network, "one_hot", None)},
+            "faithful": {not getattr(network, "masked", None)},
+            "raw_numbers": {
+                settings.raw_numbers if settings.faithful else getattr(network, "scale_numbers", None)
+            },
+            "attention_heads": {
+                part.attention_heads for part in network.modules() if hasattr(part, "attention_heads")
+            },
+        }
+    else:  # frozen, as files of early versions are: only its answers are there to be looked at
+        scores = _scores_of_nothing(file, settings, network)
+        found = {"heads": {scores.shape[-1]}, "faithful": {bool(scores.any())}}
+    for name, ones in found.items():
+        ours = getattr(settings, name)
+        if ones - {ours}:
+            raise ModelFileError(
+                f"{file}: {METADATA}: {name}: expected {' and '.join(map(str, ones))} as in the network of "
+                f"the file, found {ours}; export it again"
+            )
+
+
+def _scores_of_nothing(file: Path, settings: TLPSettings, network: torch.nn.Module) -> torch.Tensor:
+    """What a network says of a program without a row: zeros, unless it is as published."""
+    try:
+        with torch.inference_mode():
+            scores: torch.Tensor = network(torch.zeros(1, settings.length, settings.width))
+    except RuntimeError as error:
+        raise ModelFileError(
+            f"{file}: expected a network that scores programs of {settings.length} x {settings.width} "
+            f"numbers, found it fails: {str(error).strip().splitlines()[-1]}; export it again"
+        ) from error
+    return scores
 
 
 def _read_metadata(file: Path) -> bytes:

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.setting_checks import check_entries, check_settings
 
 
 class Backbone(str, Enum):
@@ -59,6 +60,10 @@ class TLPSettings:
     faithful: bool = False
     """The published network: attention to padding, its scores summed too, raw numbers, no normalisation."""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError where a setting is out of its range."""
+        check_settings(vars(self))
+
     @classmethod
     def of_layout(cls, layout: FeatureLayout, heads: int, **options: Any) -> TLPSettings:
         """Settings for embeddings of a layout; `options` are the fields that the layout leaves open."""
@@ -78,8 +83,12 @@ class TLPSettings:
         """The inverse of `to_dict`.
 
         Raises:
-            TypeError, ValueError: a field is missing, unknown, or of no valid value.
+            ValueError: a field is missing, unknown, or of no valid value.
         """
+        check_entries(values)
+        known = [backbone.value for backbone in Backbone]
+        if values["backbone"] not in known:
+            raise ValueError(f"backbone: expected {', '.join(known)}, found {values['backbone']!r}")
         return cls(**{**values, "backbone": Backbone(values["backbone"])})
 
     def to_dict(self) -> dict[str, Any]:

@@ -18,7 +18,9 @@ from tlp_tvm import __version__
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model, save_checkpoint, shipped_models
+from tlp_tvm.model.setting_checks import FLAGS, RANGES
 from tlp_tvm.model.tlp import Backbone
+from tlp_tvm.model.weights_fit import CURE
 
 
 @pytest.fixture
@@ -125,16 +127,42 @@ def test_no_such_model(tmp_path: Path) -> None:
         (lambda card: card["layout"].pop("kinds"), 'layout: expected "kinds", found no such entry'),
         (
             lambda card: card["model"].pop("hidden") and card["model"].update(size=3),
-            "expected the settings of a model of this version, found TLPSettings.__init__() got an ",
+            'model: expected "hidden", found no such entry; restore the file, or train the model again',
+        ),
+        (
+            lambda card: card["model"].update(size=3),
+            "model: expected the settings of a model of this version, found 'size' too; restore ",
         ),
         (
             lambda card: card["platforms"].pop(),
-            "expected a model whose heads is the 1 of its layout and platforms, found 2",
+            "expected a model whose heads is the 1 of its layout and platforms, found 2; restore the file",
         ),
         (
             lambda card: card["model"].update(width=63),
-            "expected a model whose width is the 64 of its layout and platforms, found 63",
+            "expected a model whose width is the 64 of its layout and platforms, found 63; restore the file",
         ),
+        (
+            lambda card: card["model"].update(raw_numbers=True),
+            "expected a model whose raw_numbers is the False of its layout and platforms, found True;",
+        ),
+        (
+            lambda card: card["platforms"][1].update(name=3),
+            'platforms: 1: expected {"name": a text, "target": a text}, found {\'name\': 3, ',
+        ),
+        (
+            lambda card: card["platforms"][1].update(name="alpha"),
+            "platforms: 1: expected a name of its own, found 'alpha' again; restore the file",
+        ),
+        (
+            lambda card: card["layout"].update(name=["ansor"]),
+            "layout: expected \"name\" to be a text, found ['ansor']",
+        ),
+        (
+            lambda card: card["layout"].update(numbers="row"),
+            "layout: expected \"numbers\" to be raw or scaled, found 'row'",
+        ),
+        (lambda card: card.update(seed=True), 'expected "seed" as int, found True'),
+        (lambda card: card.update(format_version=True), "expected format version 1, found True, written by "),
     ],
 )
 def test_a_config_of_something_else_is_refused(
@@ -144,12 +172,68 @@ def test_a_config_of_something_else_is_refused(
     assert refused(folder).startswith(f"{folder / 'config.json'}: {sentence}")
 
 
+SETTINGS: list[tuple[str, list[Any], str]] = [
+    *[
+        (
+            name,
+            [first - 1, last + 1, True, float(first), "4", None],
+            f"expected a number from {first} to {last}",
+        )
+        for name, (first, last) in RANGES.items()
+    ],
+    *[(name, [1, 0, "true", None], "expected true or false") for name in FLAGS],
+    ("dropout", [-0.1, 1.0, float("nan"), float("inf"), "0", True], "expected a number from 0 to below 1"),
+    ("backbone", ["gru", 1, None, ["lstm"]], "expected self-attention, transformer, lstm"),
+    ("attention_heads", [3, 5, 32], r"expected a divisor of hidden (16)"),
+    ("one_hot", [65], r"expected at most the width (64)"),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "expected"), SETTINGS)
+def test_a_setting_out_of_its_range_is_refused(
+    folder: Path, name: str, values: list[Any], expected: str
+) -> None:
+    for value in values:
+        change(folder, lambda card, value=value: card["model"].update({name: value}))  # type: ignore[misc]
+        assert refused(folder) == (
+            f"{folder / 'config.json'}: model: {name}: {expected}, found {value!r}; restore the file, or "
+            "train the model again"
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"members": 2}, "expected the tensors of 2 members, as the settings say, found those of 1"),
+        ({"layers": 256}, "expected the tensors of 256 layers, as the settings say, found those of 1"),
+        ({"hidden": 32}, "members.0.heads.0.0.bias: expected (16,), found (8,)"),
+        ({"positions": True}, "members.0.positions: expected (8, 16), found (0, 16)"),
+        (
+            {"backbone": "lstm"},
+            "expected the tensors of the model, found no members.0.layers.0.lstm.bias_hh_l0",
+        ),
+        ({"faithful": True}, "expected the tensors of the model, found no members.0.widen.4.bias"),
+    ],
+)
+def test_settings_that_the_weights_do_not_fit_are_refused(
+    folder: Path, changes: dict[str, Any], expected: str
+) -> None:
+    change(folder, lambda card: card["model"].update(changes))
+    assert refused(folder).startswith(f"{folder / 'model.safetensors'}: {expected}")
+
+
 def test_damaged_configs_are_refused(folder: Path) -> None:
     config = folder / "config.json"
     config.write_bytes(config.read_bytes()[:100])
     assert refused(folder).startswith(f"{config}: expected the JSON of a model, found Unterminated string")
     config.write_text("[]")
     assert refused(folder) == f'{config}: expected the format "tlp-tvm-model", found list'
+    config.write_text("[" * 100_000)
+    assert refused(folder).startswith(
+        f"{config}: expected the JSON of a model, found maximum recursion depth"
+    )
+    config.write_text("9" * 5000)
+    assert refused(folder).startswith(f"{config}: expected the JSON of a model, found Exceeds the limit")
 
 
 def test_damaged_weights_are_refused(folder: Path) -> None:
@@ -174,15 +258,22 @@ def test_weights_of_another_model_are_refused(folder: Path) -> None:
     tensors = safetensors.torch.load(weights.read_bytes())
     bias = tensors.pop("members.0.heads.1.4.bias")
     replace_weights(folder, safetensors.torch.save(tensors))
-    assert (
-        refused(folder) == f"{weights}: expected the tensors of the model, found no members.0.heads.1.4.bias"
+    assert refused(folder) == (
+        f"{weights}: expected the tensors of the model, found no members.0.heads.1.4.bias; {CURE}"
     )
     replace_weights(folder, safetensors.torch.save({**tensors, "members.0.heads.1.4.bias": bias.repeat(2)}))
-    assert refused(folder) == f"{weights}: members.0.heads.1.4.bias: expected (1,), found (2,)"
+    assert refused(folder) == f"{weights}: members.0.heads.1.4.bias: expected (1,), found (2,); {CURE}"
     replace_weights(
         folder, safetensors.torch.save({**tensors, "members.0.heads.1.4.bias": bias, "extra": bias.clone()})
     )
-    assert refused(folder) == f"{weights}: extra: expected no such tensor, found (1,)"
+    assert refused(folder) == f"{weights}: extra: expected no such tensor, found (1,); {CURE}"
+    for other, found in (
+        (torch.ones(1, dtype=torch.int64), "floating-point numbers, found torch.int64"),
+        (torch.tensor([torch.nan]), "finite numbers, found others"),
+        (torch.tensor([1e300], dtype=torch.float64), "finite numbers, found others"),
+    ):
+        replace_weights(folder, safetensors.torch.save({**tensors, "members.0.heads.1.4.bias": other}))
+        assert refused(folder) == f"{weights}: members.0.heads.1.4.bias: expected {found}; {CURE}"
 
 
 def test_half_precision_weights_are_read(folder: Path) -> None:

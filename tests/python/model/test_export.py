@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from places import DATA
 from processes import run_python
 from programs import LAYOUT, random_embeddings, tiny_config, tiny_settings
 from tlp_tvm.errors import ModelFileError
@@ -155,6 +157,45 @@ def test_other_versions_and_layouts_are_refused(tmp_path: Path) -> None:
     export_model(model_of(), path)
     rewrite(path, lambda card: card["layout"]["kinds"].reverse())
     assert refused(path).startswith(f'{path}: tlp_tvm.json: expected the layout "ansor" with digest ')
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (
+            {"attention_heads": 8},
+            "tlp_tvm.json: attention_heads: expected 4 as in the network of the file, found 8;",
+        ),
+        ({"hidden": 32}, "members.0.heads.0.0.bias: expected (16,), found (8,);"),
+        ({"members": 2}, "expected the tensors of 2 members, as the settings say, found those of 1;"),
+        (
+            {"backbone": "lstm"},
+            "expected the tensors of the model, found no members.0.layers.0.lstm.bias_hh_l0,",
+        ),
+    ],
+)
+def test_a_description_of_another_network_is_refused(
+    tmp_path: Path, changes: dict[str, Any], expected: str
+) -> None:
+    """It would score otherwise here than where the file is run without this package."""
+    path = tmp_path / "model.pt"
+    export_model(model_of(), path)
+    rewrite(path, lambda card: card["model"].update(changes))
+    assert refused(path).startswith(f"{path}: {expected}")
+
+
+def test_a_description_of_another_frozen_network_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tiny.pt"
+    shutil.copy(DATA / "model-v1" / "tiny.pt", path)
+    rewrite(path, lambda card: card["model"].update(faithful=True))
+    assert refused(path) == (
+        f"{path}: tlp_tvm.json: faithful: expected False as in the network of the file, found True; export "
+        "it again"
+    )
+    rewrite(path, lambda card: card["model"].update(faithful=False, heads=1) or card["platforms"].pop())
+    assert refused(path) == (
+        f"{path}: tlp_tvm.json: heads: expected 2 as in the network of the file, found 1; export it again"
+    )
 
 
 def test_a_description_around_no_network_is_refused(tmp_path: Path) -> None:
