@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from tlp_tvm.dataset.reading.measured import Platform
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.config import ModelConfig, describe
+from tlp_tvm.model.platform import Platform
 from tlp_tvm.model.tlp import TLP, TLPSettings
 
 torch.set_num_threads(1)  # more only wait for each other in networks this small

@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tlp_tvm import __version__
-from tlp_tvm.dataset.reading.measured import Platform
+from tlp_tvm._core import __version__
 from tlp_tvm.errors import LayoutError, ModelFileError
 from tlp_tvm.layout import PRESETS, FeatureLayout
+from tlp_tvm.model.platform import Platform
 from tlp_tvm.model.tlp import TLPSettings
 
 FORMAT = "tlp-tvm-model"

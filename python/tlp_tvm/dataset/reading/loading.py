@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.dataset.reading.built import BuiltDataset, open_built
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, MeasuredTask, Platform, mean_latencies
+from tlp_tvm.dataset.reading.measured import MeasuredDataset, MeasuredTask, mean_latencies
 from tlp_tvm.dataset.reading.shards import ProgramBatch
 from tlp_tvm.dataset.reading.streaming import Blocks, StreamedDataset
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.platform import Platform
 from tlp_tvm.records.detect import check_layout
 
 STREAM_FROM = 200_000

@@ -14,17 +14,10 @@ from numpy.typing import NDArray
 from tlp_tvm.embedding import Embedding
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.platform import Platform
 from tlp_tvm.records.detect import Batch, check_layout, iter_rows
 from tlp_tvm.records.names import Names, split_of_missing
 from tlp_tvm.records.source import PLAIN_NETWORK, DatasetSource, RecordGroup, find_source, is_built
-
-
-@dataclass(frozen=True)
-class Platform:
-    """A column of labels: hardware, its TVM target string, and the thread count that the target implies."""
-
-    name: str
-    target: str
 
 
 @dataclass(frozen=True)

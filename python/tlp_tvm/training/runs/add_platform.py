@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm.dataset.reading.holding_out import fold_of
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, Platform, load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.card import card_text
 from tlp_tvm.model.checkpoint import CONFIG, save_checkpoint
 from tlp_tvm.model.config import ModelConfig, describe
+from tlp_tvm.model.platform import Platform
 from tlp_tvm.model.scoring import ScoringModel, network_of, pick_device
 from tlp_tvm.model.tlp import TLP
 from tlp_tvm.training.loop import EpochCallback, TrainSettings, train
