@@ -48,7 +48,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
 .PHONY: help quickstart test test-cpp test-python test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches dataset \
-	pretrained fuzz sanitize browser clean distclean
+	pretrained docs fuzz sanitize browser clean distclean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -122,6 +122,11 @@ pretrained: dataset  ## train the shipped models again, from datasets/
 	  mv build/pretrained/$$model python/tlp_tvm/pretrained/ || exit 1; \
 	done
 
+docs: $(VENV)/.package $(MS_VENV)/.package  ## the API reference in build/docs; any warning fails
+	rm -rf build/docs
+	$(BIN)/python docs/reference.py ansor build/docs
+	$(MS_BIN)/python docs/reference.py metaschedule build/docs/metaschedule
+
 fuzz: test-cpp  ## a million mutated record lines, compared with Python's json
 	$(BIN)/python tests/python/fuzz_oracle.py build/tests/tests/cpp/fuzz_records tests/fuzz/corpus/* --lines 1000000
 
@@ -160,7 +165,7 @@ $(MS_VENV)/.dependencies: $(VENV)/.created pyproject.toml constraints.txt constr
 	@echo "== $(MS_VENV): the pinned dependencies, about 1.9 GB"
 	$(BIN)/python -m venv $(MS_VENV)
 	$(MS_PIP) pip
-	$(BIN)/python -c '$(call REQUIREMENTS,k in ("metaschedule", "test"))' >$(MS_VENV)/requirements.txt
+	$(BIN)/python -c '$(call REQUIREMENTS,k in ("metaschedule", "test", "docs"))' >$(MS_VENV)/requirements.txt
 	$(MS_PIP) cmake ninja --requirement $(MS_VENV)/requirements.txt
 	touch $@
 
