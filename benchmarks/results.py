@@ -1,15 +1,15 @@
-"""Everything that docs/results.md and the README say of accuracy, from the commands that print it.
+"""The accuracy tables of docs/results.md and the README.
 
-Set-up: `PARTS`, each a `tlp-tvm evaluate` command. What a part printed is kept in docs/results/, and the same
-command is not run again unless the data, a shipped model or the command changed (or --again). Two parts run
-side by side, a thread each: nothing here is timed.
-Checked: a part whose command fails stops everything after the parts that run; tables are written of whole
-parts only.
+Question: how well do models rank programs of held-out networks?
+Set-up: `PARTS`, each a `tlp-tvm evaluate` command. The output of a part is kept in docs/results/; the command
+runs again only if the data, a shipped model or the command changed (or with --again). Two parts run side by
+side, one thread each: nothing here is timed.
+Checked: a part that fails stops the script; tables are written from complete parts only.
 
     python benchmarks/results.py [--public | --only PART ...] [--again]
 
-Without --public the parts on public logs, which are not in the repository, stay as they were measured last.
-`make results-public LOGS=...` makes their datasets and runs them.
+Without --public, the parts on public logs, which are not in the repository, keep their last results.
+`make results-public LOGS=...` builds their datasets and runs them.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ LARGEST, GPUS = "build/public", "build/public-gpu"
 PUBLIC_GPUS = ("v100", "k80", "mi50")
 MAIN = "from tlp_tvm.cli.app import main; main()"
 NETWORKS = ("mean over tasks", "all networks")
-"""What of an evaluation is kept: networks one by one would be ten times as much."""
+"""The rows of an evaluation that are kept: single networks would be ten times as much."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A command and the tables that are made of it."""
+    """A command and the tables made from its output."""
 
     title: str
     words: str
-    """What stands above its tables."""
+    """Text above its tables."""
     command: tuple[str, ...]
-    """Of `tlp-tvm evaluate`, without --json."""
+    """Arguments of `tlp-tvm evaluate`, without --json."""
     public: bool = False
     """Whether it reads logs that are not in the repository."""
 
@@ -59,7 +59,7 @@ class Part:
 
     @property
     def weights(self) -> dict[str, str]:
-        """Of the shipped models that take part, the digests."""
+        """Digests of the shipped models that take part."""
         names = [word for word in self.command if word in shipped_models()]
         return {name: str(load_model(name).card["weights"]["sha256"]) for name in names}
 
@@ -70,7 +70,7 @@ class Part:
 
 
 def _few(platform: str, labels: str, recipes: str, *, choose: str = "") -> tuple[str, ...]:
-    """Four seeds where they differ most, on the public logs, which have few tasks to judge by."""
+    """Four seeds on the public logs, whose few test tasks make seeds differ most."""
     dataset, seeds = (GPUS, "4") if platform in PUBLIC_GPUS else (DATASET, "2")
     return (
         *(dataset, "--few-shot", platform, "--labels", labels, "--recipes", recipes),
@@ -81,13 +81,13 @@ def _few(platform: str, labels: str, recipes: str, *, choose: str = "") -> tuple
 CURVE = "0,50,200,7%,1000,5000,all"
 SHARE = "7%,all"
 OURS, THEIRS = "local,mtl,blend,impute", "local,mtl,blend"
-"""`impute` learns from programs that ran on several platforms: few of the public ones did."""
-CHOSEN = "Labelled are blocks of programs that a model of the other platforms finds unlike and is unsure of."
+"""`impute` learns from programs measured on several platforms; few of the public ones were."""
+CHOSEN = "A model of the other platforms chooses blocks of programs that differ and whose speed is uncertain."
 
 PARTS: dict[str, Part] = {
     "shipped": Part(
-        "Shipped models on networks that they have not seen",
-        "The shipped models, and XGBoost on the same sequences, trained on the same programs.",
+        "Shipped models on held-out networks",
+        "XGBoost reads the same sequences and was trained on the same programs.",
         (
             *("epyc", "epyc-small", DATASET, "--baselines", "xgboost-sequence", "--seeds", "3"),
             *("--seen", "0,16", "--cache", "build/results"),
@@ -95,16 +95,16 @@ PARTS: dict[str, Part] = {
     ),
     "metaschedule": Part(
         "MetaSchedule",
-        "The shipped model, its recipe with seeds (two networks), and XGBoost on the same sequences.",
+        "The shipped model, its recipe per seed (`tlp`, two networks), and XGBoost on the same sequences.",
         (
             *("epyc-metaschedule", METASCHEDULE, "--baselines", "tlp,xgboost-sequence", "--seeds", "3"),
             *("--cache", "build/results"),
         ),
     ),
     "trained": Part(
-        "The recipe, with seeds, beside per-store features",
-        "`tlp` has a network a platform, `mtl-tlp` one with a head a platform; both are our recipe. "
-        "TenSet's MLP and `xgboost-features` read TVM's per-store features.",
+        "The training recipe and models on per-store features",
+        "`tlp` trains one network per platform, `mtl-tlp` one network with a head per platform, both by our "
+        "recipe. TenSet's MLP and `xgboost-features` read TVM's per-store features.",
         (
             *(DATASET, "--baselines", "tlp,mtl-tlp,xgboost-features,tenset-mlp", "--seeds", "3"),
             *("--seen", "0,16", "--cache", "build/results"),
@@ -117,17 +117,17 @@ PARTS: dict[str, Part] = {
     ),
     "published-mtl": Part(
         "MTL-TLP as published",
-        "The same, with a head a platform.",
+        "As above, with a head per platform.",
         (*(DATASET, "--baselines", "published-mtl-tlp", "--seeds", "2"), *("--cache", "build/results")),
     ),
     "labels-sse42": Part(
         "Few labels: epyc-sse42-1c",
-        "All recipes, the labelled programs drawn at random.",
+        "All recipes; labelled programs are drawn at random.",
         _few("epyc-sse42-1c", CURVE, "local,mtl,blend,finetune,pretrain,impute"),
     ),
     "share-avx2": Part(
         "7% of the labels: epyc-avx2-1c",
-        "Drawn at random.",
+        "Labelled programs are drawn at random.",
         _few("epyc-avx2-1c", SHARE, OURS),
     ),
     **{
@@ -138,7 +138,7 @@ PARTS: dict[str, Part] = {
     },
     "public": Part(
         "Public platforms",
-        "The five largest of the public logs, one task in five held out.",
+        "The five largest public logs, with one task in five held out.",
         (
             *(LARGEST, "--baselines", "tlp,mtl-tlp,xgboost-sequence", "--seeds", "2"),
             *("--cache", "build/results"),
@@ -147,13 +147,13 @@ PARTS: dict[str, Part] = {
     ),
     "public-published": Part(
         "Public platforms: TLP as published",
-        "One seed: its training takes ten minutes a platform.",
+        "One seed, as training takes ten minutes per platform.",
         (*(LARGEST, "--baselines", "published-tlp", "--seeds", "1"), *("--cache", "build/results")),
         public=True,
     ),
     "public-seen": Part(
         "After 16 and 64 measured programs: MI100",
-        "The only one of these platforms whose judged tasks all have so many.",
+        "The only platform here whose test tasks all have enough programs.",
         (
             *(LARGEST, "--platform", "mi100-shared", "--baselines", "tlp,xgboost-sequence"),
             *("--seeds", "2", "--seen", "0,16,64", "--cache", "build/results"),
@@ -171,7 +171,7 @@ PARTS: dict[str, Part] = {
 
 
 def run(name: str, again: bool) -> dict[str, Any]:
-    """What a part says, from its file or from its command."""
+    """The output of a part, from its file or from its command."""
     part, file = PARTS[name], KEPT / f"{name}.json"
     digest = json.loads((ROOT / part.dataset / "manifest.json").read_text())["digest"]
     if file.exists() and not again:
@@ -192,12 +192,12 @@ def run(name: str, again: bool) -> dict[str, Any]:
 
 
 def number(value: dict[str, float]) -> str:
-    """Mean and deviation over seeds."""
+    """Mean and standard deviation over seeds."""
     return f"{value['mean']:.3f}" + (f" ± {value['deviation']:.3f}" if value["deviation"] >= 5e-4 else "")
 
 
 def rankers_table(said: dict[str, Any]) -> list[str]:
-    """Of every platform, the mean over tasks."""
+    """The mean over tasks, per platform and model."""
     seen = sorted({row["seen"] for row in said["results"]})
     heads = [f"top-{k}{f' after {n}' if n else ''}" for n in seen for k in (1, 5)]
     lines = [f"| platform | model | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
@@ -213,7 +213,7 @@ def rankers_table(said: dict[str, Any]) -> list[str]:
 
 
 def labels_table(said: dict[str, Any]) -> list[str]:
-    """Of every number of labels and recipe, the mean over tasks."""
+    """The mean over tasks, per number of labels and recipe."""
     lines = ["| labels | recipe | top-1 | top-5 |", "|---|---|---|---|"]
     for row in said["results"]:
         if row["network"] == NETWORKS[0]:
@@ -227,18 +227,19 @@ def tables(name: str, said: dict[str, Any]) -> str:
     part = PARTS[name]
     rows = labels_table(said) if "target" in said else rankers_table(said)
     ranked = {row["tasks"] for row in said["results"] if row["network"] == NETWORKS[0]}
-    tasks = " or ".join(map(str, sorted(ranked)))
-    about = f"{part.words} {tasks} tasks, seeds {', '.join(map(str, said['seeds']))}. `{part.line}`"
+    *first, last = map(str, sorted(ranked))
+    tasks = f"{', '.join(first)} or {last} tasks per platform" if first else f"{last} tasks"
+    about = f"{part.words} {tasks}, seeds {', '.join(map(str, said['seeds']))}. `{part.line}`"
     return "\n".join([f"### {part.title}", "", about.strip(), "", *rows, ""])
 
 
 def main() -> None:
-    """Run what is missing, then write the tables."""
+    """Run missing parts, then write the tables."""
     parser = argparse.ArgumentParser(description="The tables of docs/results.md.")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--only", nargs="+", choices=list(PARTS), help="these parts")
+    which.add_argument("--only", nargs="+", choices=list(PARTS), help="only these parts")
     which.add_argument("--public", action="store_true", help=f"the parts on {LARGEST} and {GPUS} instead")
-    parser.add_argument("--again", action="store_true", help="run whole parts anew")
+    parser.add_argument("--again", action="store_true", help="run the parts again even if nothing changed")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     KEPT.mkdir(parents=True, exist_ok=True)

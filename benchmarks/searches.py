@@ -1,15 +1,16 @@
-"""What docs/search.md and the README say of searches, from the comparisons that measured it.
+"""The search tables of docs/search.md and the README.
 
-Set-up: `COMPARISONS`, each a `tlp-tvm compare` command, which needs a machine that does nothing else for an
-hour or two. What it measured, every program of every search, is kept in docs/results/searches/.
-Baseline: TVM's own XGBModel in the same run, with the rounds and population of TVM's scheduler.
-Checked: a comparison that is not whole is not kept.
+Question: how fast do searches under TLP match what TVM's own model finds, and how good are they in the end?
+Set-up: `COMPARISONS`, each a `tlp-tvm compare` command. It needs an idle machine for an hour or two; every
+program of every search is kept in docs/results/searches/.
+Baseline: TVM's XGBModel in the same run, with the rounds and population of TVM's scheduler.
+Checked: only complete comparisons are kept.
 
     python benchmarks/searches.py [--run NAME]
 
-Frameworks have environments of their own: `make searches` makes both.
+Each framework has its own environment: `make searches` creates both.
 
-Without --run the pages are written again from what is kept.
+Without --run, the pages are rewritten from the kept comparisons.
 """
 
 from __future__ import annotations
@@ -35,29 +36,29 @@ MAIN = "from tlp_tvm.cli.app import main; main()"
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison and how it is made."""
+    """A comparison and its command."""
 
     title: str
     command: str
-    """Behind `tlp-tvm compare`, without --out."""
+    """Arguments of `tlp-tvm compare`, without --out."""
     environment: str = ".venv"
-    """Whose Python has the framework."""
+    """The environment whose Python has the framework."""
 
     @property
     def networks(self) -> list[str]:
-        """Whose tasks are searched."""
+        """The networks whose tasks are searched."""
         words = shlex.split(self.command)
         return words[: next(i for i, word in enumerate(words) if word.startswith("--"))]
 
 
 COMPARISONS: dict[str, Compared] = {
     "ansor": Compared(
-        "Ansor: six tasks of networks that no shipped model has seen",
+        "Ansor: six tasks of held-out networks",
         "resnet_50-224 bert_base-128 inception_v3 --tasks 2 --seeds 2 --trials 200 --models tlp-online,xgb "
         '--target "llvm -mcpu=skylake-avx512 -num-cores=2"',
     ),
     "metaschedule": Compared(
-        "MetaSchedule: six tasks of networks that no shipped model has seen",
+        "MetaSchedule: six tasks of held-out networks",
         "resnet_50-224 bert_base-128 bert_tiny-128 --framework metaschedule --tasks 2 --seeds 2 --trials 128 "
         '--models tlp-online,xgb,mlp --target "llvm -mcpu=skylake-avx512 -num-cores=2"',
         ".venv-metaschedule",
@@ -66,7 +67,7 @@ COMPARISONS: dict[str, Compared] = {
 
 
 def table(comparison: Comparison) -> list[str]:
-    """Every search: its best latency, when it was level with the baseline's last, and its whole time."""
+    """Every search: its final latency, when it matched the baseline's final latency, and its total time."""
     baseline = comparison.baseline
     assert baseline is not None
     names = [baseline, *(name for name in comparison.contenders if name != baseline)]
@@ -88,7 +89,7 @@ def table(comparison: Comparison) -> list[str]:
 
 
 def _times(name: str, baseline: str) -> str:
-    return "s" if name == baseline else "level after / in all, s"
+    return "s" if name == baseline else "matched after / total, s"
 
 
 def _when(run: Run, goal: float, is_baseline: bool) -> str:
@@ -98,24 +99,37 @@ def _when(run: Run, goal: float, is_baseline: bool) -> str:
     return f"{'never' if reached is None else format(reached[1], '.0f')} / {run.clock[-1]:.0f}"
 
 
-def sentences(comparison: Comparison) -> list[str]:
-    """A line a contender beside the baseline."""
-    return [_sentence(each, str(comparison.baseline)) for each in comparison.against_baseline()]
+def against_table(comparison: Comparison) -> list[str]:
+    """A row per contender: all of its searches against the baseline's."""
+    heads = [*AGAINST, "worst task", "worst search, as timed while searching"]
+    rows = [
+        [*_against(each, comparison), f"{each.slowest_task:.3f}", f"{each.slowest_found:.3f}"]
+        for each in comparison.against_baseline()
+    ]
+    return _rows(heads, rows)
 
 
-def _sentence(each: Against, baseline: str) -> str:
-    return (
-        f"- `{each.contender}` against `{baseline}`, {each.runs} searches: level with its last latency in "
-        f"{each.reached}, there {each.sooner:.1f} times sooner with {each.fewer:.1f} times fewer programs "
-        f"(geometric means; {each.sooner_bound:.1f} times sooner if one that never was level counts with its "
-        f"whole time); in the end {each.latency:.3f} of its latency (geometric mean); at worst "
-        f"{each.slowest:.3f}, {each.slowest_task:.3f} over the seeds of a task, and {each.slowest_found:.3f} "
-        "as the searches themselves had timed it."
-    )
+AGAINST = (
+    *("model", "baseline", "matched", "speedup", "speedup, all searches"),
+    *("fewer programs", "final latency", "worst search"),
+)
+
+
+def _against(each: Against, comparison: Comparison) -> list[str]:
+    return [
+        *(f"`{each.contender}`", f"`{comparison.baseline}`", f"{each.reached} of {each.runs}"),
+        *(f"{each.sooner:.1f}x", f"{each.sooner_bound:.1f}x", f"{each.fewer:.1f}x"),
+        *(f"{each.latency:.3f}", f"{each.slowest:.3f}"),
+    ]
+
+
+def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    ruler = "|---" * len(heads) + "|"
+    return [f"| {' | '.join(heads)} |", ruler, *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 def spent(comparison: Comparison) -> list[str]:
-    """Where the time went, of all searches together."""
+    """Where the time went, summed over all searches."""
     lines = [f"| seconds | {' | '.join(PARTS)} | all |", "|---" * (2 + len(PARTS)) + "|"]
     for name in comparison.contenders:
         runs = [run for run in comparison.runs() if run.contender == name]
@@ -125,23 +139,23 @@ def spent(comparison: Comparison) -> list[str]:
 
 
 def section(name: str, comparison: Comparison) -> str:
-    """A comparison's part of docs/search.md."""
+    """A comparison's section of docs/search.md."""
     about, content = COMPARISONS[name], comparison.content
     how = (
         f"`tlp-tvm compare {about.command}`: {content['trials']} programs each, {content['cpu']}, "
         f"TVM {content['versions']['tvm']}."
     )
-    lines = [f"### {about.title}", "", how, "", *table(comparison), "", *sentences(comparison), ""]
+    lines = [f"### {about.title}", "", how, "", *table(comparison), "", *against_table(comparison), ""]
     return "\n".join([*lines, *spent(comparison), ""])
 
 
 def kept() -> dict[str, Comparison]:
-    """The comparisons that were measured."""
+    """The kept comparisons."""
     return {name: read_comparison(KEPT / name) for name in COMPARISONS if (KEPT / name / RESULTS).is_file()}
 
 
 def run(name: str) -> None:
-    """Compare, or go on with it, and keep what came of it."""
+    """Compare, or resume the comparison, and keep its results."""
     about, out = COMPARISONS[name], ROOT / "runs" / f"compare-{name}"
     python = str(ROOT / about.environment / "bin" / "python")
     command = [python, "-c", MAIN, "compare", *shlex.split(about.command), "--out", str(out)]
@@ -150,7 +164,7 @@ def run(name: str) -> None:
 
 
 def keep(name: str, out: Path) -> None:
-    """Keep what a comparison measured, in lines short enough for a diff."""
+    """Keep a comparison's results, in lines short enough for a diff."""
     (KEPT / name).mkdir(parents=True, exist_ok=True)
     content = dict(read_comparison(out).content)
     groups = ",\n".join(json.dumps(group) for group in content.pop("groups"))
@@ -159,24 +173,24 @@ def keep(name: str, out: Path) -> None:
 
 
 def write_pages(found: dict[str, Comparison], pages: Sequence[Path]) -> None:
-    """Write docs/search.md's tables and the README's sentences."""
+    """Write the tables of docs/search.md and the README."""
     search, readme = pages
     put(search, "searches", "\n".join(section(name, each) for name, each in found.items()))
     put(readme, "searches", readme_lines(found))
 
 
 def readme_lines(found: dict[str, Comparison]) -> str:
-    """The sentences of all comparisons, each behind the name of its framework."""
-    titles = {name: COMPARISONS[name].title.partition(":")[0] for name in found}
-    return "".join(
-        f"- {titles[name]}: {line.removeprefix('- ')}\n"
+    """A row per framework and contender."""
+    rows = [
+        [COMPARISONS[name].title.partition(":")[0], *_against(each, comparison)]
         for name, comparison in found.items()
-        for line in sentences(comparison)
-    )
+        for each in comparison.against_baseline()
+    ]
+    return "\n".join(["", *_rows(["search", *AGAINST], rows), "", ""])
 
 
 def main() -> None:
-    """Run one if asked to, then write the pages."""
+    """Run a comparison if asked to, then write the pages."""
     parser = argparse.ArgumentParser(description="The tables of docs/search.md.")
     parser.add_argument("--run", choices=list(COMPARISONS))
     asked = parser.parse_args()
