@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <map>
 #include <utility>
 
 #include "core/parallel_for.h"
+#include "core/saturating.h"
 
 namespace tlp_tvm {
 namespace ansor {
@@ -63,16 +63,19 @@ Tile TileRead(const GpuGraph& graph, const StageNote& reader, const std::vector<
     for (const auto& [axis, factor] : dimension) {
       std::int64_t tile = 1;
       if (axis < graph.axes[reader.operation].spatial) {
-        tile = reader.tiles[axis];  // all threads of a block together
+        if (axis >= reader.tiles.size()) return {};  // its axes are not followed
+        tile = reader.tiles[axis];                   // all threads of a block together
       } else {
         for (std::size_t i = static_cast<std::size_t>(read.loop) + 1; i < loops.size(); ++i) {
-          if (reader.axes[i] == axis) tile *= loops[i].first;
+          if (reader.axes[i] != axis) continue;
+          if (loops[i].first == kUnknown) return {};
+          tile = Product(tile, loops[i].first);
         }
       }
       if (tile <= 0) return {};
-      size += std::abs(factor) * (tile - 1);
+      size = Sum(size, Product(Magnitude(factor), tile - 1));
     }
-    elements *= size;
+    elements = Product(elements, size);
     if (size > 1) known.row = size;
   }
   known.elements = elements;
@@ -85,11 +88,12 @@ SharedBuffer BufferOf(const std::vector<Loop>& loops, const Tile& tile) {
   std::int64_t inner = 1, outer = 1;
   for (std::size_t i = 0; i < loops.size(); ++i) {
     if (loops[i].first == kUnknown) return buffer;
-    (i == 0 ? outer : inner) *= loops[i].first;
+    std::int64_t& part = i == 0 ? outer : inner;
+    part = Product(part, loops[i].first);
   }
-  buffer.covered = outer * inner;
+  buffer.covered = Product(outer, inner);
   // The outermost loop is rounded up: its last turn covers one element at least.
-  buffer.fewest = loops.size() > 1 ? (outer - 1) * inner + 1 : outer;
+  buffer.fewest = loops.size() > 1 && outer > 0 ? Sum(Product(outer - 1, inner), 1) : outer;
   if (tile.elements >= buffer.fewest && tile.elements <= buffer.covered) {
     buffer.elements = tile.elements;
     buffer.row = tile.row;
@@ -119,18 +123,21 @@ class Kernel {
         const auto [known, is_new] = threads_.emplace(annotation, extent);
         if (!is_new && known->second != extent) return GpuFault::kThreadsApart;
       }
-      if (annotation == kVectorize && extent * bytes > limits.vector_bytes &&
+      if (annotation == kVectorize && Product(extent, bytes) > limits.vector_bytes &&
           StaysVector(operation.vectors, buffer, extent)) {
         return GpuFault::kVector;
       }
     }
-    if (note.shared_for != kUnknown) shared_[note.shared_for] += buffer.AtLeast() * bytes;
+    if (note.shared_for != kUnknown) {
+      std::int64_t& shared = shared_[note.shared_for];
+      shared = Sum(shared, Product(buffer.AtLeast(), bytes));
+    }
     return GpuFault::kNone;
   }
 
   GpuFault Total(const GpuLimits& limits) const {
     std::int64_t threads = 1;
-    for (const auto& [annotation, extent] : threads_) threads *= extent;
+    for (const auto& [annotation, extent] : threads_) threads = Product(threads, extent);
     if (threads > limits.threads_per_block) return GpuFault::kThreads;
     // Buffers that the same stage reads are alive together; others may take each other's place.
     for (const auto& [reader, bytes] : shared_) {

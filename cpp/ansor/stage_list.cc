@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "ansor/steps.h"
+#include "core/saturating.h"
 
 namespace tlp_tvm {
 namespace ansor {
@@ -16,7 +17,8 @@ Loop LoopOf(StateReader* reader, const abi::Object* object) {
   const auto* range = As<abi::Range>(reader, iterator->range, TypeTag::kRange);
   if (range == nullptr) return {kUnknown, iterator->annotation};
   const auto* extent = As<abi::IntImm>(reader, range->extent, TypeTag::kIntImm);
-  return {extent == nullptr ? kUnknown : extent->value, iterator->annotation};
+  const bool is_known = extent != nullptr && extent->value >= 0;
+  return {is_known ? extent->value : kUnknown, iterator->annotation};
 }
 
 bool Integers(StateReader* reader, const abi::Object* object, std::vector<std::int64_t>* out) {
@@ -31,6 +33,7 @@ bool Integers(StateReader* reader, const abi::Object* object, std::vector<std::i
 
 bool Split(std::int64_t loop, std::size_t more, std::vector<std::size_t>* axes) {
   if (loop < 0 || loop >= static_cast<std::int64_t>(axes->size())) return false;
+  if (axes->size() + more > static_cast<std::size_t>(kMaxListed)) return false;
   const std::size_t axis = (*axes)[static_cast<std::size_t>(loop)];
   axes->insert(axes->begin() + loop, more, axis);
   return true;
@@ -44,7 +47,10 @@ bool Divide(StateReader* reader, TypeTag tag, const abi::Object& object, StageNo
     const auto& step = static_cast<const abi::SplitStep&>(object);
     if (!Integers(reader, step.lengths, &numbers)) return false;
     std::int64_t inside = 1;
-    for (const std::int64_t length : numbers) inside *= length;
+    for (const std::int64_t length : numbers) {
+      if (length < 0) return false;
+      inside = Product(inside, length);
+    }
     if (!Split(step.iter_id, numbers.size(), &axes)) return false;
     const std::size_t axis = axes[static_cast<std::size_t>(step.iter_id)];
     if (axis != kFused && stage->tiles[axis] == 0) stage->tiles[axis] = inside;
@@ -73,7 +79,7 @@ bool Divide(StateReader* reader, TypeTag tag, const abi::Object& object, StageNo
     const abi::Array* fused = static_cast<const abi::FuseStep&>(object).fused_ids;
     if (!Integers(reader, fused, &numbers) || numbers.empty()) return false;
     const std::int64_t first = numbers.front();
-    const std::int64_t end = first + static_cast<std::int64_t>(numbers.size());
+    const std::int64_t end = Sum(first, static_cast<std::int64_t>(numbers.size()));
     if (first < 0 || end > static_cast<std::int64_t>(axes.size())) return false;
     axes[static_cast<std::size_t>(first)] = kFused;
     axes.erase(axes.begin() + first + 1, axes.begin() + end);

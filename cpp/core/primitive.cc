@@ -21,6 +21,7 @@ void SequenceBatch::Clear() {
   text_.clear();
   ends_.clear();
   last_end_primitive_ = 0;
+  last_end_value_ = 0;
 }
 
 SequenceBatch::SequenceBatch(const SequenceBatch& other, Memory* memory)
@@ -30,7 +31,8 @@ SequenceBatch::SequenceBatch(const SequenceBatch& other, Memory* memory)
       value_count_(other.value_count_),
       text_(other.text_, memory),
       ends_(other.ends_, memory),
-      last_end_primitive_(other.last_end_primitive_) {}
+      last_end_primitive_(other.last_end_primitive_),
+      last_end_value_(other.last_end_value_) {}
 
 std::size_t SequenceBatch::BytesOfCopy() const {
   return primitives_.size() * sizeof(Primitive) + value_count_ * sizeof(std::int64_t) +
@@ -42,8 +44,9 @@ void SequenceBatch::Grow(std::size_t n) {
 }
 
 PrimitiveSequence SequenceBatch::operator[](std::size_t i) const {
-  const std::size_t begin = i == 0 ? 0 : ends_[i - 1].primitive;
-  return {primitives_.data() + begin, ends_[i].primitive - begin, values_.data(), text_.data()};
+  const End_ begin = i == 0 ? End_{0, 0, 0} : ends_[i - 1];
+  return {primitives_.data() + begin.primitive, ends_[i].primitive - begin.primitive,
+          values_.data() + begin.value, text_.data()};
 }
 
 std::int64_t SequenceBatch::NameOf(std::string_view name) {
@@ -65,6 +68,7 @@ std::int64_t* SequenceBatch::AddList(std::size_t n) {
 void SequenceBatch::End() {
   ends_.push_back({primitives_.size(), value_count_, text_.size()});
   last_end_primitive_ = primitives_.size();
+  last_end_value_ = value_count_;
 }
 
 void SequenceBatch::Rollback() {

@@ -48,7 +48,12 @@ struct Vocabulary {
   int Find(std::string_view name) const;
 };
 
-/*! \brief One primitive: its kind and where its values begin in the batch. */
+/*!
+ * \brief One primitive: its kind and where its values begin among those of its program.
+ *
+ * Not among those of the batch: the programs of a file of 8 GB have more than 32 bits can count,
+ * while readers let no program have as many.
+ */
 struct Primitive {
   std::uint32_t kind;
   std::uint32_t first_value;
@@ -104,7 +109,7 @@ class SequenceBatch {
   PrimitiveSequence operator[](std::size_t i) const;
 
   void Begin(std::uint32_t kind) {
-    primitives_.push_back({kind, static_cast<std::uint32_t>(value_count_)});
+    primitives_.push_back({kind, static_cast<std::uint32_t>(value_count_ - last_end_value_)});
   }
   void AddNumber(std::int64_t value) {
     *Room(1) = value;
@@ -159,6 +164,7 @@ class SequenceBatch {
   std::pmr::vector<char> text_;
   std::pmr::vector<End_> ends_;
   std::size_t last_end_primitive_ = 0;
+  std::size_t last_end_value_ = 0;
 };
 
 /*! \return The most values that one primitive of the program has, lists spilled. */

@@ -321,11 +321,14 @@ void InstructionBuilder::Decide(const InstructionSpec& spec,
   }
   if (is_added) batch_->AddNumber(index);
   if (spec.letter != 'v') return;  // a place among loops
+  // Who skips the primitive has not looked at its attributes.
+  const SlotSpec& listed = spec.attributes.front();
+  Take(listed, instruction.attributes, ValueForm::kList, "a list");
   const Operands candidates = instruction.attributes.Inside();
   Operands candidate = candidates;
   for (std::int64_t i = 0; i < index && !candidate.empty(); ++i) candidate = candidate.Rest();
   if (index < 0 || candidate.empty()) RefuseIndex(candidates.Count(), index);
-  decided_.back() = candidate.front().number;
+  decided_.back() = Take(listed, candidate, ValueForm::kInteger, "numbers").number;
 }
 
 template <typename Operands>

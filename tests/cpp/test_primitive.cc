@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "ansor/steps.h"
 #include "check.h"
 #include "core/primitive.h"
@@ -45,6 +47,28 @@ TEST(ProgramsKeepTheirValues) {
   EXPECT_EQ(batch[0].ValuesOf(0)[2], 2);
   EXPECT_EQ(batch[0].Name(batch[0].ValuesOf(1)[1]), "local");
   EXPECT_EQ(batch[1].Name(batch[1].ValuesOf(0)[1]), "shared");
+}
+
+TEST(ValuesAreCountedFromTheirProgramOn) {
+  // From the begin of the batch on, 32 bits would not do for a file of 8 GB.
+  SequenceBatch batch;
+  for (int i = 0; i < 3; ++i) {
+    AddReorder(&batch, {2, 0, 1});
+    batch.Rollback();
+    AddCacheWrite(&batch, "local");
+    AddReorder(&batch, {i});
+    batch.End();
+  }
+  const SequenceBatch copy(batch, std::pmr::get_default_resource());
+  for (const SequenceBatch* each : std::vector<const SequenceBatch*>{&batch, &copy}) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto program = (*each)[i];
+      EXPECT_EQ(program.primitives[0].first_value, 0u);
+      EXPECT_EQ(program.primitives[1].first_value, 2u);
+      EXPECT_EQ(program.Name(program.ValuesOf(0)[1]), "local");
+      EXPECT_EQ(program.ValuesOf(1)[2], static_cast<std::int64_t>(i));
+    }
+  }
 }
 
 TEST(ListOfUnknownSize) {

@@ -75,6 +75,27 @@ def test_decisions_that_do_not_fit_are_refused() -> None:
         assert refusal([odd]) == f"trace 0: instruction 4 (SamplePerfectTile): {sentence}"
 
 
+@pytest.mark.parametrize(
+    ("attributes", "sentence"),
+    [
+        ([], "expected candidates to be a list, found nothing more"),
+        ([5], "expected candidates to be a list, found 5"),
+        ([["x"], [1.0]], 'expected candidates to be numbers, found "x"'),
+        ([[], []], "expected the decision to be one of 0 candidates, found 0"),
+    ],
+)
+def test_a_choice_that_the_layout_leaves_out_needs_its_candidates(
+    attributes: list[Any], sentence: str
+) -> None:
+    """Its decision was looked up where there was no list to look in."""
+    tvm = load_tvm()
+    kind = tvm.s_tir.schedule.InstructionKind.get("SampleCategorical")
+    choice = tvm.s_tir.schedule.Instruction(kind, [], attributes, [tvm.tirx.Var("v", "int32")])
+    assert refusal([tvm.s_tir.Trace([choice], {choice: 0})]) == (
+        f"trace 0: instruction 0 (SampleCategorical): {sentence}"
+    )
+
+
 def test_a_variable_from_nowhere_is_refused() -> None:
     trace = programs("matmul", "llvm")[0].trace
     headless = load_tvm().s_tir.Trace(trace.insts[1:], dict(trace.decisions.items()))
