@@ -25,9 +25,9 @@ import torch
 from marked_pages import put
 from torch import Tensor
 
+from tlp_tvm.dataset.ranking import ranked_tasks
 from tlp_tvm.dataset.reading.holding_out import fold_of
 from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
-from tlp_tvm.evaluation.ranking_report import ranked_tasks
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metrics.topk import mean_top_k
@@ -66,7 +66,7 @@ def tops(data: MeasuredDataset, network: TLP) -> list[float]:
     """Top-1 and top-5 of a network of one head, mean over tasks."""
     with torch.no_grad():
         scores = torch.cat([network(x) for x in torch.from_numpy(data.features()).split(512)])
-    tasks = [task for task in ranked_tasks(data, scores[:, 0].numpy(), 0) if task is not None]
+    tasks = list(ranked_tasks(data, scores[:, 0].numpy(), 0).values())
     return [mean_top_k(tasks, k) for k in (1, 5)]
 
 

@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tlp_tvm.dataset.ranking import ranked_tasks
 from tlp_tvm.dataset.reading.holding_out import fold_of
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.evaluation.corpus import Corpus
@@ -34,7 +35,6 @@ from tlp_tvm.evaluation.few_shot.lab import Fitted, Lab
 from tlp_tvm.evaluation.few_shot.labels import measured_on, of_platforms
 from tlp_tvm.evaluation.few_shot.recipes import joint, local
 from tlp_tvm.evaluation.labelling import Choose, label_count
-from tlp_tvm.evaluation.ranking_report import ranked_tasks
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metrics.topk import mean_top_k
 
@@ -69,8 +69,8 @@ class Fold:
         return [self._tops(replace(fitted, own=share).score(heads).numpy()) for share in shares]
 
     def _tops(self, scores: NDArray[np.float32]) -> tuple[float, float]:
-        found = ranked_tasks(self.judged, scores, 0)
-        tasks = [task for task in found if task is not None and len(task.latencies) >= FEWEST]
+        found = ranked_tasks(self.judged, scores, 0).values()
+        tasks = [task for task in found if len(task.latencies) >= FEWEST]
         return mean_top_k(tasks, 1), mean_top_k(tasks, 5)
 
     def with_labels(self, choose: Choose, block: int, labels: str) -> Tops:

@@ -99,10 +99,10 @@ def evaluate(
 
     Example: tlp-tvm evaluate epyc datasets/epyc --baselines xgboost-sequence --seeds 3 --seen 0,16
     """
+    from tlp_tvm.dataset.ranking import ranking_rows
     from tlp_tvm.evaluation.baselines.baseline_settings import user_cache
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.evaluation.rankers import ModelRanker
-    from tlp_tvm.evaluation.ranking_report import evaluate as evaluate_scores
     from tlp_tvm.evaluation.side_by_side import KS, compare_rankers
     from tlp_tvm.layout import FeatureLayout
     from tlp_tvm.model.checkpoint import load_model
@@ -146,9 +146,7 @@ def evaluate(
     title = f"{', '.join(models) or 'baselines'}: {corpus.split or 'all'} tasks"
     if len(models) == 1 and not chosen and seeds == 1 and counts == [0] and png is None:
         scores = _scores(corpus, ModelRanker(loaded[0]))
-        rows = [
-            row.to_dict() for row in evaluate_scores(corpus.judged, scores, sorted(set(k or (1, 5))), seed)
-        ]
+        rows = [row.to_dict() for row in ranking_rows(corpus.judged, scores, sorted(set(k or (1, 5))), seed)]
         if as_json:
             print_json({"model": models[0], **about, "rows": rows})
         else:
@@ -267,7 +265,7 @@ def _print_notes(comparison: RankerComparison) -> None:
 
 
 def table_of(rows: list[dict[str, Any]], title: str) -> Table:
-    """Rows of `tlp_tvm.evaluation.ranking_report` as a table."""
+    """Rows of `ranking_rows` as a table."""
     from rich.table import Table
 
     table = Table(title=title, caption="random: the mean of random picks (nine of ten of them between)")

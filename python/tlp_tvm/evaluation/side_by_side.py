@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.dataset.ranking import ranked_groups
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Ranker
-from tlp_tvm.evaluation.ranking_report import ranked_groups
 
 RANDOM = "random"
 """The ranker that every comparison has: what a random pick reaches on average."""

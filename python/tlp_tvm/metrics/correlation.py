@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,15 @@ def agreement(scores: ArrayLike, speeds: ArrayLike) -> Agreement:
     tau = float(kendalltau(a, b).statistic)
     right_less_wrong = tau * np.sqrt(float(unequal) * unequal_scores)
     return Agreement(spearman(a, b), tau, 0.5 + float(right_less_wrong) / (2 * unequal))
+
+
+def mean_agreement(agreements: Sequence[Agreement]) -> Agreement:
+    """The mean of at least one."""
+
+    def of(name: str) -> float:
+        return float(np.mean([getattr(each, name) for each in agreements]))
+
+    return Agreement(of("spearman"), of("kendall"), of("pairwise_accuracy"))
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:

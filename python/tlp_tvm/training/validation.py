@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from tlp_tvm.dataset.ranking import ranked_everywhere, ranking_rows
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
-from tlp_tvm.evaluation.ranking_report import MEAN_OVER_TASKS, ReportRow, evaluate, ranked_tasks
 from tlp_tvm.metrics.correlation import spearman
+from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS, RankingRow
 from tlp_tvm.metrics.topk import mean_top_k
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.batches import made_ahead, parts_of
@@ -41,18 +42,13 @@ def validate(
         for begin, (order, parts) in zip(begins, made_ahead(make, some), strict=True):
             scores[begin + torch.from_numpy(order)] = torch.cat([network(x) for x in parts])
         found = peers.over_all(scores).cpu().numpy()
-    tasks = [
-        task
-        for column in range(settings.heads)
-        for task in ranked_tasks(dataset, found[:, column], column)
-        if task is not None
-    ]
+    tasks = ranked_everywhere(dataset, found)
     top1, top5 = mean_top_k(tasks, 1), mean_top_k(tasks, 5)
     correlation = float(np.mean([spearman(task.scores, -task.latencies) for task in tasks]))
     return {"top1": top1, "top5": top5, "spearman": correlation, "score": (top1 + top5) / 2}
 
 
-def card_rows(dataset: MeasuredDataset, scores: NDArray[Any], *, chose: bool) -> list[ReportRow]:
+def card_rows(dataset: MeasuredDataset, scores: NDArray[Any], *, chose: bool) -> list[RankingRow]:
     """What a model's card says of tasks that it was not trained on.
 
     Args:
@@ -64,5 +60,5 @@ def card_rows(dataset: MeasuredDataset, scores: NDArray[Any], *, chose: bool) ->
     Raises:
         DatasetError: as `ranked_groups`.
     """
-    rows = evaluate(dataset, scores, where_measured=chose)
+    rows = ranking_rows(dataset, scores, where_measured=chose)
     return [row for row in rows if not chose or row.network == MEAN_OVER_TASKS]

@@ -16,9 +16,9 @@ from tlp_tvm.evaluation.baselines.training_tables import hold_out, labelled
 from tlp_tvm.evaluation.baselines.xgboost_sequence import OBJECTIVES, XGBoostSequence
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Ranker
-from tlp_tvm.evaluation.ranking_report import MEAN_OVER_TASKS
 from tlp_tvm.evaluation.side_by_side import RANDOM, compare_rankers
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
 
 LAYOUT = FeatureLayout.preset("ansor")
 

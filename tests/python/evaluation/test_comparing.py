@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from programs import LAYOUT, tiny_config, write_dataset
 from tlp_tvm.adapting.adaptation import TaskAdapter
+from tlp_tvm.dataset.ranking import ranking_rows
 from tlp_tvm.errors import DatasetError, ModelFileError
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import ModelRanker, Programs, Tell, labels_of
 from tlp_tvm.evaluation.ranking_plot import draw_rankers
-from tlp_tvm.evaluation.ranking_report import MEAN_OVER_TASKS, evaluate
 from tlp_tvm.evaluation.side_by_side import RANDOM, ComparedRow, OverSeeds, compare_rankers
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
 from tlp_tvm.model.scoring import ScoringModel
 
 
@@ -84,7 +85,9 @@ def test_rankers_are_fitted_with_each_seed_unless_they_are_fixed(corpus: Corpus)
 
 def test_rows_are_those_of_one_ranker_alone(corpus: Corpus) -> None:
     comparison = compare_rankers(corpus, [Told("best"), Told("worst", -1.0)], ks=(1, 5))
-    alone = {(r.platform, r.network): r for r in evaluate(corpus.judged, corpus.judged.latencies, ks=(1, 5))}
+    alone = {
+        (r.platform, r.network): r for r in ranking_rows(corpus.judged, corpus.judged.latencies, ks=(1, 5))
+    }
     for row in comparison.rows:
         expected = alone[row.platform, row.network]
         if row.ranker == "worst":

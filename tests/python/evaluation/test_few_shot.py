@@ -27,7 +27,7 @@ from tlp_tvm.evaluation.few_shot.labels import measured_on, with_labels
 from tlp_tvm.evaluation.few_shot.pretraining import pretrain
 from tlp_tvm.evaluation.few_shot.recipes import RECIPES
 from tlp_tvm.evaluation.labelling import BLOCK, Choose, label_counts, label_order
-from tlp_tvm.evaluation.ranking_report import MEAN_OVER_TASKS
+from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
 from tlp_tvm.model.tlp import TLP
 from tlp_tvm.training import start
 from tlp_tvm.training.loop import TrainSettings

@@ -9,8 +9,8 @@ import pytest
 
 from logs import DATASETS
 from tlp_tvm.dataset.building.build import build_dataset
+from tlp_tvm.dataset.ranking import ranking_rows
 from tlp_tvm.dataset.reading.measured import load_measured
-from tlp_tvm.evaluation.ranking_report import evaluate
 from tlp_tvm.model.checkpoint import SHIPPED, load_model, shipped_models
 from tlp_tvm.model.export import export_model
 from tlp_tvm.pretrained import DEFAULT_MODELS
@@ -63,7 +63,7 @@ def test_models_rank_the_test_networks_as_their_cards_say(name: str, datasets: d
     assert tuple(platform.name for platform in measured.platforms) == model.platforms
     assert tuple(platform.target for platform in measured.platforms) == model.targets
     test = measured.of_split("test")
-    rows = evaluate(test, model.score_all(test.features()))
+    rows = ranking_rows(test, model.score_all(test.features()))
     for row, written in zip(rows, model.card["metrics"]["test"], strict=True):
         assert (row.platform, row.network) == (written["platform"], written["network"])
         # Another build of torch rounds otherwise: a tie may fall the other way, a ranking may not change.

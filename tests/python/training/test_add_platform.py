@@ -13,6 +13,7 @@ import torch
 from commands import refused, succeed
 from measured import part_of_epyc
 from programs import LAYOUT, TARGETS, tiny_settings, write_dataset
+from tlp_tvm.dataset.ranking import ranking_rows
 from tlp_tvm.dataset.reading.measured import load_measured
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model
@@ -147,9 +148,7 @@ def test_the_new_head_beats_the_mean_of_the_others_on_real_programs(tmp_path: Pa
 
 
 def _spearman(data, scores) -> float:  # type: ignore[no-untyped-def]
-    from tlp_tvm.evaluation.ranking_report import evaluate
-
-    return evaluate(data, scores[:, None])[-1].spearman
+    return ranking_rows(data, scores[:, None])[-1].spearman
 
 
 @pytest.mark.parametrize(

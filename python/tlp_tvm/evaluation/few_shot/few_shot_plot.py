@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from tlp_tvm.evaluation.few_shot.few_shot_run import FewShot
-from tlp_tvm.evaluation.ranking_report import MEAN_OVER_TASKS
 from tlp_tvm.evaluation.side_by_side import RANDOM
 from tlp_tvm.files import fresh_file
+from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
 
 
 def draw_few_shot(found: FewShot, path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tlp_tvm.dataset.ranking import ranked_groups
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.corpus import Corpus
@@ -19,7 +20,6 @@ from tlp_tvm.evaluation.few_shot.labels import measured_on, of_platforms
 from tlp_tvm.evaluation.few_shot.recipes import recipes_named
 from tlp_tvm.evaluation.labelling import BLOCK, Choose, label_order
 from tlp_tvm.evaluation.rankers import Programs
-from tlp_tvm.evaluation.ranking_report import ranked_groups
 from tlp_tvm.evaluation.side_by_side import RANDOM, OverSeeds
 from tlp_tvm.model.scoring import BATCH
 

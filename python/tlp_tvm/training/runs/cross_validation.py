@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from tlp_tvm.dataset.ranking import ranked_everywhere
 from tlp_tvm.dataset.reading.holding_out import fold_of
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
-from tlp_tvm.evaluation.ranking_report import ranked_tasks
 from tlp_tvm.metrics.topk import random_mean_top_k
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLPSettings
@@ -101,11 +101,6 @@ def cross_validate(
             found += [metrics] * len(held_out.tasks)  # folds count by their tasks
         by_seed.append({name: float(np.mean([each[name] for each in found])) for name in found[0]})
     spreads = {name: Spread.of([each[name] for each in by_seed]) for name in ("top1", "top5", "spearman")}
-    tasks = [
-        task
-        for column in range(len(data.platforms))
-        for task in ranked_tasks(data, np.zeros(len(data)), column)
-        if task is not None
-    ]
+    tasks = ranked_everywhere(data, np.zeros(data.latencies.shape))
     random = {f"top{k}": random_mean_top_k(tasks, k).mean for k in (1, 5)}
     return CrossValidation(folds, tuple(seeds), random=random, **spreads)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from tlp_tvm.dataset.ranking import check_measured
 from tlp_tvm.dataset.reading.holding_out import fold_of
 from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
 from tlp_tvm.errors import ModelFileError
-from tlp_tvm.evaluation.ranking_report import check_measured
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.card import card_text

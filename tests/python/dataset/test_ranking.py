@@ -1,4 +1,4 @@
-"""The evaluation of a split: sums per network and platform, and nothing left out in silence."""
+"""The ranking of a split: sums per network and platform, and nothing left out silently."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from programs import LAYOUT, workload, write_dataset
+from tlp_tvm.dataset.ranking import ranked_groups, ranking_rows
 from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
 from tlp_tvm.errors import DatasetError
-from tlp_tvm.evaluation.ranking_report import ALL_NETWORKS, MEAN_OVER_TASKS, evaluate, ranked_groups
 from tlp_tvm.metrics.correlation import agreement
+from tlp_tvm.metrics.ranked_groups import ALL_NETWORKS, MEAN_OVER_TASKS
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def scores_of(data: MeasuredDataset, seed: int = 0) -> NDArray[np.float64]:
 
 def test_rows_are_the_formula(data: MeasuredDataset) -> None:
     scores = scores_of(data)
-    rows = {(row.platform, row.network): row for row in evaluate(data, scores, ks=(1, 3))}
+    rows = {(row.platform, row.network): row for row in ranking_rows(data, scores, ks=(1, 3))}
     assert len(rows) == 2 * 4
     for column, platform in enumerate(("alpha", "beta")):
         sums = {network: [0.0, 0.0] for network in ("train-net", "test-net")}
@@ -49,7 +50,7 @@ def test_rows_are_the_formula(data: MeasuredDataset) -> None:
 
 def test_rank_measures_are_means_over_tasks(data: MeasuredDataset) -> None:
     scores = scores_of(data)
-    [row] = [r for r in evaluate(data, scores) if (r.platform, r.network) == ("beta", MEAN_OVER_TASKS)]
+    [row] = [r for r in ranking_rows(data, scores) if (r.platform, r.network) == ("beta", MEAN_OVER_TASKS)]
     found = []
     for i in range(len(data.tasks)):
         programs = data.programs_of(i)
@@ -60,7 +61,7 @@ def test_rank_measures_are_means_over_tasks(data: MeasuredDataset) -> None:
     assert row.to_dict()["kendall"] == row.kendall
 
 
-def test_groups_without_scores_are_passed_over(data: MeasuredDataset) -> None:
+def test_groups_without_scores_are_left_out(data: MeasuredDataset) -> None:
     scores = scores_of(data)
     test = next(i for i, task in enumerate(data.tasks) if task.split == "test")
     found = {(group.platform, group.network): group for group in ranked_groups(data, scores, {test})}
@@ -72,9 +73,9 @@ def test_groups_without_scores_are_passed_over(data: MeasuredDataset) -> None:
 
 def test_each_platform_is_ranked_by_its_own_column(data: MeasuredDataset) -> None:
     perfect = -data.latencies
-    assert all(row.top[1] == 1.0 for row in evaluate(data, perfect))
-    assert any(row.top[1] < 1.0 for row in evaluate(data, perfect[:, ::-1]))
-    assert all(row.spearman > 0.999 for row in evaluate(data, perfect))
+    assert all(row.top[1] == 1.0 for row in ranking_rows(data, perfect))
+    assert any(row.top[1] < 1.0 for row in ranking_rows(data, perfect[:, ::-1]))
+    assert all(row.spearman > 0.999 for row in ranking_rows(data, perfect))
 
 
 def test_failed_programs_are_no_candidates(data: MeasuredDataset) -> None:
@@ -82,7 +83,7 @@ def test_failed_programs_are_no_candidates(data: MeasuredDataset) -> None:
     failing.latencies[data.programs_of(0)[0], 0] = np.inf
     scores = -data.latencies
     scores[data.programs_of(0)[0]] = 99.0
-    assert all(row.top[1] == 1.0 for row in evaluate(failing, scores) if row.platform == "alpha")
+    assert all(row.top[1] == 1.0 for row in ranking_rows(failing, scores) if row.platform == "alpha")
 
 
 def test_a_missing_task_fails(data: MeasuredDataset, tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_a_missing_task_fails(data: MeasuredDataset, tmp_path: Path) -> None:
     (tmp_path / "tasks.json").write_text(json.dumps(table))
     missing = load_measured(tmp_path, LAYOUT).of_split("test")
     with pytest.raises(DatasetError) as error:
-        evaluate(missing, np.zeros(missing.latencies.shape))
+        ranking_rows(missing, np.zeros(missing.latencies.shape))
     assert str(error.value) == (
         f"platform alpha: expected measured programs of {workload(9)} (test-net), found none that ran; "
         "measure that task, or evaluate without that platform"
@@ -99,7 +100,7 @@ def test_a_missing_task_fails(data: MeasuredDataset, tmp_path: Path) -> None:
     table[-1]["measured"] = False
     (tmp_path / "tasks.json").write_text(json.dumps(table))
     passed_over = load_measured(tmp_path, LAYOUT).of_split("test")
-    assert len(evaluate(passed_over, np.zeros(passed_over.latencies.shape))) == 6
+    assert len(ranking_rows(passed_over, np.zeros(passed_over.latencies.shape))) == 6
 
 
 def test_tasks_of_plain_logs_count_where_their_programs_ran(data: MeasuredDataset, tmp_path: Path) -> None:
@@ -107,19 +108,19 @@ def test_tasks_of_plain_logs_count_where_their_programs_ran(data: MeasuredDatase
     logs.remove(str(tmp_path / "alpha" / "test" / "task5.json.gz"))
     plain = load_measured(logs, LAYOUT)
     rows = {
-        (row.platform, row.network): row.tasks for row in evaluate(plain, np.zeros(plain.latencies.shape))
+        (row.platform, row.network): row.tasks for row in ranking_rows(plain, np.zeros(plain.latencies.shape))
     }
     assert [rows[platform.name, MEAN_OVER_TASKS] for platform in plain.platforms] == [5, 6]
     nowhere = replace(plain, latencies=np.full(plain.latencies.shape, np.inf))
     with pytest.raises(DatasetError, match="expected programs that ran of at least one judged task, found n"):
-        evaluate(nowhere, np.zeros(plain.latencies.shape))
+        ranking_rows(nowhere, np.zeros(plain.latencies.shape))
 
 
 def test_a_task_that_only_failed_on_one_platform_fails_there(data: MeasuredDataset) -> None:
     failing = replace(data, latencies=data.latencies.copy())
     failing.latencies[data.programs_of(2), 1] = np.inf
     with pytest.raises(DatasetError) as error:
-        evaluate(failing, np.zeros(data.latencies.shape))
+        ranking_rows(failing, np.zeros(data.latencies.shape))
     assert str(error.value).startswith(
         f"platform beta: expected measured programs of {data.tasks[2].workload_key} ("
     )
@@ -127,4 +128,4 @@ def test_a_task_that_only_failed_on_one_platform_fails_there(data: MeasuredDatas
 
 def test_scores_that_are_no_numbers_are_refused(data: MeasuredDataset) -> None:
     with pytest.raises(ValueError, match="^scores: expected numbers, found NaN$"):
-        evaluate(data, np.full(data.latencies.shape, np.nan))
+        ranking_rows(data, np.full(data.latencies.shape, np.nan))
