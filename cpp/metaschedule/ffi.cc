@@ -12,9 +12,15 @@ namespace metaschedule {
 namespace ffi {
 namespace {
 
-/*! \brief Whose structs these are: every release of 0.1 has the same. */
+/*!
+ * \brief Whose structs these are, Array and Map among them: their headers were compared. Nothing
+ * promises that those of the next release are the same, so each has to be looked at first.
+ */
 constexpr std::uint32_t kMajor = 0;
 constexpr std::uint32_t kMinor = 1;
+constexpr std::uint32_t kLastPatch = 16;
+
+constexpr char kCure[] = "; install apache-tvm-ffi 0.1.14.post1, or a tlp_tvm that knows this one";
 
 std::string_view View(const Bytes& bytes) { return {bytes.data, bytes.size}; }
 
@@ -22,8 +28,7 @@ template <typename Function>
 void Resolve(void* library, const std::string& path, const char* name, Function* function) {
   void* const symbol = dlsym(library, name);
   if (symbol == nullptr) {
-    throw StateError(path + ": expected tvm-ffi's C interface, found no " + name +
-                     "; install apache-tvm-ffi 0.1.14.post1");
+    throw StateError(path + ": expected tvm-ffi's C interface, found no " + name + kCure);
   }
   *function = reinterpret_cast<Function>(symbol);
 }
@@ -53,16 +58,15 @@ Library::Library(const std::string& path) : path_(path) {
   Resolve(library, path, "TVMFFIErrorMoveFromRaised", &take_error_);
   Version version{};
   get_version(&version);
-  if (version.major != kMajor || version.minor != kMinor) {
-    throw StateError(path + ": expected tvm-ffi 0.1, found " + std::to_string(version.major) + "." +
-                     std::to_string(version.minor) + "; install apache-tvm-ffi 0.1.14.post1");
+  if (version.major != kMajor || version.minor != kMinor || version.patch > kLastPatch) {
+    throw StateError(path + ": expected tvm-ffi 0.1.0 to 0.1." + std::to_string(kLastPatch) +
+                     ", found " + std::to_string(version.major) + "." +
+                     std::to_string(version.minor) + "." + std::to_string(version.patch) + kCure);
   }
   // The tables are where they are expected if a class that never moves is there by its name.
   const TypeInfo* const array = get_type_info_(kArray);
   if (array == nullptr || array->type_index != kArray || View(array->key) != "ffi.Array") {
-    throw StateError(path +
-                     ": expected tvm-ffi's table of types, found another layout; install "
-                     "apache-tvm-ffi 0.1.14.post1");
+    throw StateError(path + ": expected tvm-ffi's table of types, found another layout" + kCure);
   }
 }
 

@@ -3,9 +3,9 @@
  * \brief What is used of tvm-ffi's stable C interface, found at run time in the library that the
  * process has loaded: building needs no headers of it, and nothing is linked against it.
  *
- * The types are those of tvm/ffi/c_api.h, which tvm-ffi keeps stable within a minor version. Fields
- * of objects are found by name in its reflection tables; `FfiLibrary::Bind` and the first use of
- * every field check what is assumed here.
+ * The types are those of tvm/ffi/c_api.h in the releases that `Library` accepts. Fields of objects
+ * are found by name in its reflection tables; the first use of every field checks what is assumed
+ * here.
  */
 #ifndef TLP_TVM_METASCHEDULE_FFI_H_
 #define TLP_TVM_METASCHEDULE_FFI_H_
