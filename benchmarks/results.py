@@ -123,7 +123,7 @@ PARTS: dict[str, Part] = {
     "labels-sse42": Part(
         "Few labels: epyc-sse42-1c",
         "All recipes; labelled programs are drawn at random.",
-        _few("epyc-sse42-1c", CURVE, "local,mtl,blend,finetune,pretrain,impute"),
+        _few("epyc-sse42-1c", CURVE, "local,mtl,blend,finetune,impute"),
     ),
     "share-avx2": Part(
         "7% of the labels: epyc-avx2-1c",

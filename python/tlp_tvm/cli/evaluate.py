@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tlp_tvm.evaluation.side_by_side import RankerComparison
 
 EPOCHS = 50
-RECIPES = "local, mtl, blend, finetune, pretrain, impute"
+RECIPES = "local, mtl, blend, finetune, impute"
 NAMES = "random, xgboost-sequence, xgboost-features, tenset-mlp, published-tlp, published-mtl-tlp"
 
 

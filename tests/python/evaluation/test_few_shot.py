@@ -24,7 +24,6 @@ from tlp_tvm.evaluation.few_shot.few_shot_run import FewShot, few_shot
 from tlp_tvm.evaluation.few_shot.few_shot_settings import FewShotSettings
 from tlp_tvm.evaluation.few_shot.imputing import with_imputed
 from tlp_tvm.evaluation.few_shot.labels import measured_on, with_labels
-from tlp_tvm.evaluation.few_shot.pretraining import pretrain
 from tlp_tvm.evaluation.few_shot.recipes import RECIPES
 from tlp_tvm.evaluation.labelling import BLOCK, Choose, label_counts, label_order
 from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
@@ -152,19 +151,6 @@ def test_missing_labels_are_told_from_other_platforms(
     assert list(np.flatnonzero(np.isnan(failed.latencies[:, 2]))) == [4]
 
 
-def test_pretraining_learns_to_tell_hidden_primitives(data: MeasuredDataset) -> None:
-    model = tiny_settings(heads=1)
-    training = replace(TRAINING, epochs=2)
-    before = torch.get_rng_state()
-    first = pretrain(data, model, training, device=torch.device("cpu"))
-    assert torch.equal(torch.get_rng_state(), before)
-    second = pretrain(data, model, training, device=torch.device("cpu"))
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    unknown = replace(data, latencies=np.full_like(data.latencies, np.nan))
-    blind = pretrain(unknown, model, training, device=torch.device("cpu"))
-    assert all(torch.equal(first[name], blind[name]) for name in first)
-
-
 def test_every_recipe_learns_from_labels(source: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     found = few_shot(
@@ -179,12 +165,9 @@ def test_every_recipe_learns_from_labels(source: Path, tmp_path: Path) -> None:
     for name in RECIPES:
         assert by[name, 72] > 0.6, name
         assert by[name, 72] > by["mtl", 0], name  # the best tile of the other platform is another
-    assert found.left_out == (
-        "local needs labels: no row with 0",
-        "pretrain needs labels: no row with 0",
-    )
-    assert told[0] == (0, 10)
-    assert told[-1] == (10, 10)
+    assert found.left_out == ("local needs labels: no row with 0",)
+    assert told[0] == (0, 9)
+    assert told[-1] == (9, 9)
 
 
 def test_a_head_counts_as_far_as_it_has_labels(data: MeasuredDataset, tmp_path: Path) -> None:
@@ -222,7 +205,7 @@ def test_labels_that_were_not_paid_for_change_nothing(source: Path, tmp_path: Pa
 
 
 def test_a_kill_costs_one_training(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = settings(tmp_path / "cut", recipes=["mtl", "local", "pretrain"])
+    wanted = settings(tmp_path / "cut", recipes=["mtl", "local", "impute"])
     whole = few_shot(Corpus(source, LAYOUT), replace(wanted, cache=tmp_path / "whole"))
     trainings: list[int] = []
     train = lab_module.train
@@ -237,11 +220,11 @@ def test_a_kill_costs_one_training(source: Path, tmp_path: Path, monkeypatch: py
     with pytest.raises(KeyboardInterrupt):
         few_shot(Corpus(source, LAYOUT), wanted)
     assert few_shot(Corpus(source, LAYOUT), wanted).rows == whole.rows
-    assert len(trainings) == 4  # mtl, local (killed), local, pretrain
+    assert len(trainings) == 4  # mtl, local (killed), local, impute
     assert few_shot(Corpus(source, LAYOUT), wanted).rows == whole.rows
     assert len(trainings) == 4
     kept = sorted((tmp_path / "cut").glob("*.safetensors"))
-    assert len(kept) == 4
+    assert len(kept) == 3
     assert not [path for path in (tmp_path / "cut").iterdir() if path.is_dir()]
     kept[0].write_bytes(b"damaged")
     with pytest.raises(

@@ -21,7 +21,6 @@ from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.evaluation.few_shot.few_shot_settings import FewShotSettings
 from tlp_tvm.evaluation.few_shot.labels import of_platforms
-from tlp_tvm.evaluation.few_shot.pretraining import pretrain
 from tlp_tvm.files import one_at_a_time, write_whole
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLP, TLPSettings
@@ -110,19 +109,6 @@ class Lab:
         """A model of the other platforms, with all their labels; scores by the mean of its heads."""
         data = of_platforms(self.data, self.others)
         return replace(self.fit("the other platforms", data, self.training(seed)), own=0.0)
-
-    def pretrained(self, seed: int) -> Fitted:
-        """A network of one head whose trunk has read every sequence, and no label."""
-        training = self.training(seed)
-        model = TLPSettings.of_layout(self.data.layout, 1, **self.settings.model)
-
-        def on_epoch(epoch: int) -> None:
-            self.tell(f"pretraining: epoch {epoch} of {training.epochs}")
-
-        def make(folder: Path) -> dict[str, Tensor]:  # noqa: ARG001 (it keeps no state)
-            return pretrain(self.data, model, training, device=self.device, on_epoch=on_epoch)
-
-        return Fitted(model, self._kept("pretrain", self.data, model, training, [], make))
 
     def network(self, fitted: Fitted) -> TLP:
         """The network, ready to score."""

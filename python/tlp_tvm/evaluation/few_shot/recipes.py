@@ -30,11 +30,11 @@ class FewShotRecipe:
     """(lab, seed) -> the same for no label at all; None where that cannot be."""
 
 
-def local(lab: Lab, labelled: Programs, seed: int, start: Fitted | None = None) -> Fitted:
+def local(lab: Lab, labelled: Programs, seed: int) -> Fitted:
     """Only the target's labels."""
     data = of_programs(of_platforms(lab.data, [lab.target]), labelled)
     training = long_enough(lab.training(seed), len(labelled))
-    return lab.fit("local", data, training, Start(start.weights) if start else None)
+    return lab.fit("local", data, training)
 
 
 def joint(lab: Lab, labelled: Programs, seed: int) -> Fitted:
@@ -59,11 +59,6 @@ def finetuned(lab: Lab, labelled: Programs, seed: int) -> Fitted:
     data = of_programs(of_platforms(lab.data, [lab.target]), labelled)
     training = long_enough(lab.training(seed, learning_rate=FINETUNE_RATE), len(labelled))
     return lab.fit("finetune", data, training, Start(start), model)
-
-
-def pretrained(lab: Lab, labelled: Programs, seed: int) -> Fitted:
-    """A trunk that has read the sequences of all programs, then the target's labels."""
-    return local(lab, labelled, seed, lab.pretrained(seed))
 
 
 def imputed(lab: Lab, labelled: Programs, seed: int) -> Fitted:
@@ -112,9 +107,6 @@ RECIPES: dict[str, FewShotRecipe] = {
     ),
     "finetune": FewShotRecipe(
         "trained on the other platforms, then on the target's labels", finetuned, _mean_of_others
-    ),
-    "pretrain": FewShotRecipe(
-        "hidden primitives of all sequences, then the target's labels", pretrained, None
     ),
     "impute": FewShotRecipe(
         "as blend, the target's missing labels told from the same programs on the other platforms",
