@@ -51,13 +51,6 @@ def train(
     faithful: Annotated[
         bool, typer.Option("--faithful", help="The published network, its weaknesses included.")
     ] = False,
-    teacher: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL",
-            help="Imitate the scores of this larger model of the same dataset, beside the labels.",
-        ),
-    ] = "",
     add_to: Annotated[
         str | None,
         typer.Option(
@@ -132,11 +125,9 @@ def train(
     if replay and add_to is None:
         raise typer.BadParameter("expected --add-to with it, found none", param_hint="--replay")
     if add_to is not None:
-        shape = (
-            [f"--{name}" for name, value in given.items() if value is not None]
-            + ["--faithful"] * faithful
-            + ["--teacher"] * bool(teacher)
-        )
+        shape = [f"--{name}" for name, value in given.items() if value is not None] + [
+            "--faithful"
+        ] * faithful
         if shape:
             sentence = f"expected the shape to be that of {add_to}, found {shape[0]}"
             raise typer.BadParameter(sentence, param_hint="--add-to")
@@ -159,7 +150,6 @@ def train(
         platforms=tuple(platform) if platform else None,
         hold_out=hold_out,
         stream=stream,
-        teacher=teacher,
         folds=cross_validate,
     )
     if hidden is not None and hidden % 8:

@@ -98,28 +98,6 @@ def pairwise(scores: Tensor, labels: Tensor, groups: Tensor, over_all: OverAll =
     return _mean_over_pairs(s, y, _differences(y), over_all)
 
 
-def imitation(scores: Tensor, wanted: Tensor, groups: Tensor, over_all: OverAll = _alone) -> Tensor:
-    """How far scores are from those of a teacher, but for a number that a whole list has in common.
-
-    Args:
-        scores: (N, P).
-        wanted: (N, P) the teacher's scores, of labelled programs and others.
-        groups: (N,) integers; programs of one list share one.
-        over_all: sums a tensor over the processes that share the batch.
-
-    Returns:
-        Mean squared difference within a list, averaged over lists and heads.
-    """
-    s, y = lists_of(scores, wanted, groups)  # (P, G, n)
-    there = ~torch.isnan(y)
-    apart = torch.where(there, s - y.nan_to_num(), torch.zeros_like(s))
-    counts = there.sum(-1).clamp(min=1)  # (P, G)
-    apart = apart - (apart.sum(-1) / counts).unsqueeze(-1)
-    squares = (apart.square() * there).sum(-1) / counts
-    lists = over_all(torch.tensor(s.shape[1], device=s.device))
-    return squares.mean(0).sum() / lists.clamp(min=1)
-
-
 def _differences(values: Tensor) -> Tensor:
     """(..., n) -> (..., n, n): value i less value j."""
     return values.unsqueeze(-1) - values.unsqueeze(-2)

@@ -8,12 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tlp_tvm.model.losses import FUNCTIONS, imitation
+from tlp_tvm.model.losses import FUNCTIONS
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.batches import Batch
 from tlp_tvm.training.peers import Peers
 from tlp_tvm.training.start import Start
-from tlp_tvm.training.teacher import IMITATION, Teacher
 from tlp_tvm.training.train_settings import TrainSettings
 
 
@@ -34,10 +33,8 @@ class Learner:
         device: torch.device,
         peers: Peers,
         start: Start | None = None,
-        teacher: Teacher | None = None,
     ) -> None:
         """Draw the weights, or take those of a start; torch's random state stays as it is."""
-        self._teacher = teacher
         self.settings = settings
         self.device = device
         self.peers = peers
@@ -75,10 +72,6 @@ class Learner:
             scores = self._scores(batch)  # (members, n, P)
         loss_of = FUNCTIONS[self.settings.loss]
         losses = [loss_of(each, batch.labels, batch.groups, self.peers.over_all) for each in scores]
-        if self._teacher is not None:
-            wanted = self._teacher.scores(batch.parts, self._heads)
-            apart = [imitation(each, wanted, batch.groups, self.peers.over_all) for each in scores]
-            losses = [loss + IMITATION * part for loss, part in zip(losses, apart, strict=True)]
         loss = torch.stack(losses).sum()
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

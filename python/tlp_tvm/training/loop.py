@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -25,7 +24,6 @@ from tlp_tvm.training.learner import Learner, copy_of
 from tlp_tvm.training.peers import ALONE, Peers
 from tlp_tvm.training.start import Start
 from tlp_tvm.training.state import TrainState, adam_tensors, restore_adam
-from tlp_tvm.training.teacher import Teacher
 from tlp_tvm.training.train_settings import TrainSettings
 from tlp_tvm.training.validation import validate
 
@@ -48,7 +46,7 @@ EpochCallback = Callable[[dict[str, Any]], None]
 
 BatchCallback = Callable[[int, int], None]
 """Gets how many programs were trained on, counting each once an epoch, and of how many. Those
-without a label on any platform are left out, but where a teacher says what they are worth."""
+without a label on any platform are left out."""
 
 
 def train(
@@ -61,7 +59,6 @@ def train(
     device: str = "auto",
     peers: Peers = ALONE,
     start: Start | None = None,
-    teacher: Teacher | None = None,
     on_epoch: EpochCallback = lambda entry: None,
     on_batch: BatchCallback = lambda done, total: None,
 ) -> Trained:
@@ -77,7 +74,6 @@ def train(
         device: "auto", or torch's name.
         peers: the processes that train together; all of them call this, and get the same.
         start: weights to begin with; random ones when None.
-        teacher: whose scores are imitated beside the labels.
         on_epoch: called with every finished epoch's entry, those of an earlier run first.
         on_batch: called before the first batch and after each.
 
@@ -86,8 +82,8 @@ def train(
         TrainingError: the loss of an epoch is not finite.
     """
     place = pick_device(device)
-    fingerprint = _fingerprint(dataset, validation, model_settings, settings, start, teacher)
-    learner = Learner(model_settings, settings, place, peers, start, teacher)
+    fingerprint = _fingerprint(dataset, validation, model_settings, settings, start)
+    learner = Learner(model_settings, settings, place, peers, start)
     state = TrainState.load(folder, fingerprint)
     peers.wait()  # nobody writes before all have read
     if state is None:
@@ -105,7 +101,7 @@ def train(
             state.optimizer = adam_tensors(learner.optimizer)
             state.save(folder, fingerprint)
 
-    chosen = np.ones(len(dataset), bool) if teacher is not None else labelled_in(dataset)
+    chosen = labelled_in(dataset)
     for past in state.history:
         on_epoch(past)
     while len(state.history) < settings.epochs and not _out_of_patience(state, settings):
@@ -182,7 +178,6 @@ def _fingerprint(
     model_settings: TLPSettings,
     settings: TrainSettings,
     start: Start | None,
-    teacher: Teacher | None,
 ) -> str:
     """Two runs with the same one give the same numbers."""
     parts: dict[str, Any] = {
@@ -197,8 +192,6 @@ def _fingerprint(
     }
     if start is not None:
         parts["start"] = start.digest
-    if teacher is not None:
-        parts["teacher"] = teacher.digest
     return json.dumps(parts, sort_keys=True)
 
 

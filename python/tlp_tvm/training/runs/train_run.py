@@ -17,7 +17,7 @@ from tlp_tvm.errors import ModelFileError
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.card import card_text
-from tlp_tvm.model.checkpoint import CONFIG, load_model, save_checkpoint
+from tlp_tvm.model.checkpoint import CONFIG, save_checkpoint
 from tlp_tvm.model.config import ModelConfig, describe
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
@@ -26,7 +26,6 @@ from tlp_tvm.training.loop import BatchCallback, EpochCallback, train
 from tlp_tvm.training.peers import joined
 from tlp_tvm.training.runs.cross_validation import FoldCallback, cross_validate
 from tlp_tvm.training.state import STATE
-from tlp_tvm.training.teacher import Teacher
 from tlp_tvm.training.train_settings import TrainSettings
 from tlp_tvm.training.validation import card_rows
 
@@ -55,8 +54,6 @@ class Recipe:
     epoch. None takes the dataset's validation split, or one task in `HOLD_OUT` where there is none."""
     stream: bool | None = None
     """Leave the programs of a built dataset on the disk; None does so for large ones."""
-    teacher: str = ""
-    """What `tlp_tvm.load_model` takes: a model whose scores are imitated beside the labels."""
     folds: int = 0
     """Folds of a cross-validation over the training tasks, for the card; 0 leaves it out."""
 
@@ -98,7 +95,7 @@ def train_model(
 
     Raises:
         DatasetError: the dataset is missing, damaged or too small.
-        ModelFileError: the folder holds a finished model, or another run; or the teacher does not fit.
+        ModelFileError: the folder holds a finished model, or another run.
         TrainingError: TensorBoard is wanted and not installed, or the loss is not finite.
     """
     folder = Path(out)
@@ -122,7 +119,6 @@ def train_model(
             for callback in (*boards, on_epoch):
                 callback(entry)
 
-        teacher = Teacher.of(load_model(recipe.teacher), data, place) if recipe.teacher else None
         trained = train(
             data,
             validation,
@@ -131,7 +127,6 @@ def train_model(
             folder,
             device=str(place),
             peers=peers,
-            teacher=teacher,
             on_epoch=tell,
             on_batch=on_batch,
         )
@@ -154,9 +149,7 @@ def train_model(
         settings,
         data.platforms,
         data=data_entry(measured.digest, data, validation),
-        training=recipe.training.to_dict()
-        | {"hold_out": hold_out, "best_epoch": trained.best_epoch}
-        | ({"teacher": teacher.digest} if teacher else {}),
+        training=recipe.training.to_dict() | {"hold_out": hold_out, "best_epoch": trained.best_epoch},
         seed=recipe.training.seed,
         metrics=metrics,
     )
