@@ -17,6 +17,11 @@ file of equal lines to a hundredth; gzip itself could grow a thousandfold, enoug
 _PIECE = 1 << 20
 
 
+def user_cache() -> Path:
+    """The user's folder for files that can be made again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tlp-tvm"
+
+
 @contextmanager
 def fresh_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Write to a new name in the same folder: readers see the old file or the whole new one.

@@ -71,8 +71,7 @@ def test_the_ffi_library_is_the_one_in_the_process() -> None:
 
 
 def test_importing_the_package_imports_neither_tvm_nor_torch() -> None:
-    code = (
-        "import sys, tlp_tvm.features, tlp_tvm.metaschedule.locate;print({'tvm', 'torch'} & set(sys.modules))"
-    )
+    modules = "sys, tlp_tvm.features, tlp_tvm.metaschedule.loading.locate"
+    code = f"import {modules}; print({{'tvm', 'torch'}} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "set()"

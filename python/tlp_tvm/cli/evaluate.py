@@ -100,10 +100,10 @@ def evaluate(
     Example: tlp-tvm evaluate epyc datasets/epyc --baselines xgboost-sequence --seeds 3 --seen 0,16
     """
     from tlp_tvm.dataset.ranking import ranking_rows
-    from tlp_tvm.evaluation.baselines.baseline_settings import user_cache
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.evaluation.rankers import ModelRanker
     from tlp_tvm.evaluation.side_by_side import KS, compare_rankers
+    from tlp_tvm.files import user_cache
     from tlp_tvm.layout import FeatureLayout
     from tlp_tvm.model.checkpoint import load_model
     from tlp_tvm.records.detect import framework_of_dataset
@@ -200,7 +200,7 @@ def _fitted(
     names: Sequence[str], rounds: int, epochs: int | None, cache: Path | None, device: str
 ) -> list[Ranker]:
     from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
-    from tlp_tvm.evaluation.baselines.baseline_settings import user_cache
+    from tlp_tvm.files import user_cache
 
     return make_baselines(
         names, BaselineSettings(rounds=rounds, epochs=epochs, cache=cache or user_cache(), device=device)

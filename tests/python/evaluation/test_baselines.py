@@ -11,12 +11,12 @@ import pytest
 from measured import part_of_epyc
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.baselines import BASELINES, BaselineSettings, make_baselines
-from tlp_tvm.evaluation.baselines.baseline_settings import user_cache
 from tlp_tvm.evaluation.baselines.training_tables import hold_out, labelled
 from tlp_tvm.evaluation.baselines.xgboost_sequence import OBJECTIVES, XGBoostSequence
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Ranker
 from tlp_tvm.evaluation.side_by_side import RANDOM, compare_rankers
+from tlp_tvm.files import user_cache
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
 

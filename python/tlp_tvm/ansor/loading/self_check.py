@@ -2,38 +2,40 @@
 
 The reader knows the memory layout of Ansor's objects by heart, as no TVM package ships headers. TVM's
 `SerializeMeasureInput` writes the same steps into records; over programs with every kind of step both must
-agree in every primitive, or the reader is never used.
+agree in every primitive, or the reader is never used. They are compared in a child process, since objects of
+another layout may end it, once for each library: the outcome is kept in the user's cache.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
+import mmap
+import signal
+import subprocess
+import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from tlp_tvm import _core
+from tlp_tvm.ansor.loading.layout_comparison import ANSWER, SelfCheckReport
 from tlp_tvm.ansor.loading.locate import tvm_info
-from tlp_tvm.ansor.loading.probe import probe_states
-from tlp_tvm.ansor.search.sampling import written_steps
-from tlp_tvm.errors import AbiMismatchError, StateError
+from tlp_tvm.errors import AbiMismatchError
+from tlp_tvm.files import user_cache, write_whole
 
-Steps = list[list[Any]]
+_SECONDS = 300
+"""So long a child may take; a few seconds are usual."""
 
-
-@dataclass(frozen=True)
-class SelfCheckReport:
-    """What a passed self-check has compared.
-
-    Attributes:
-        kinds: the kinds of steps, sorted.
-        states: number of programs.
-        steps: number of steps.
-    """
-
-    kinds: tuple[str, ...]
-    states: int
-    steps: int
-
+_CHILD = """
+import json, sys
+path, python, library = json.loads(sys.argv[1])
+sys.path[:] = path
+from tlp_tvm.ansor.loading.layout_comparison import answer
+answer(python, library)
+"""
 
 _lock = threading.RLock()
 _reader: _core.StateReader | None = None
@@ -42,7 +44,7 @@ _refusal = ""
 
 
 def ensure_native(tvm: Any) -> _core.StateReader:
-    """The native reader of the loaded TVM, checked once in a process; a refusal is remembered too.
+    """The native reader of the loaded TVM, once its library has passed; a refusal is remembered too.
 
     Args:
         tvm: the module that `load_tvm` gave.
@@ -56,10 +58,12 @@ def ensure_native(tvm: Any) -> _core.StateReader:
             raise AbiMismatchError(_refusal)
         if _reader is None:
             try:
-                _reader = _checked(tvm)[0]
+                if not _has_passed(_outcome_file()):
+                    check_layout(tvm)
             except AbiMismatchError as error:
                 _refusal = str(error)
                 raise
+            _reader = _core.StateReader.bind(tvm_info().library)
         return _reader
 
 
@@ -72,47 +76,60 @@ def check_layout(tvm: Any) -> SelfCheckReport:
     Raises:
         AbiMismatchError: names the TVM, its library and the first difference.
     """
-    return _checked(tvm)[1]
+    del tvm  # the child loads it again
+    outcome = _outcome_of_child()
+    if "difference" in outcome:
+        raise _mismatch(str(outcome["difference"]))
+    report = SelfCheckReport(tuple(outcome["kinds"]), outcome["states"], outcome["steps"])
+    file = _outcome_file()
+    with contextlib.suppress(OSError):  # where nothing can be kept, each process checks for itself
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, json.dumps({**asdict(report), "library": tvm_info().library}) + "\n")
+    return report
 
 
-def _checked(tvm: Any) -> tuple[_core.StateReader, SelfCheckReport]:
-    reader = _core.StateReader.bind(tvm_info().library)
-    kinds: set[str] = set()
-    states_compared = steps_compared = 0
-    for task, states in probe_states(tvm):
-        expected = [written_steps(task, state) for state in states]
-        array = tvm.runtime.convert(states)
-        try:
-            found = reader.steps(array.handle.value)
-        except StateError as error:
-            raise _mismatch(f"its states cannot be read ({error})") from error
-        if len(found) != len(expected):
-            raise _mismatch(f"expected {len(expected)} states, found {len(found)}")
-        for state, (theirs, ours) in enumerate(zip(expected, found, strict=True), start=states_compared):
-            if difference := first_difference(theirs, ours):
-                raise _mismatch(f"state {state}: {difference}")
-            kinds.update(step[0] for step in theirs)
-            steps_compared += len(theirs)
-        states_compared += len(states)
-    return reader, SelfCheckReport(tuple(sorted(kinds)), states_compared, steps_compared)
+def _outcome_of_child() -> dict[str, Any]:
+    info = tvm_info()
+    arguments = json.dumps([sys.path, info.python, info.library])
+    try:
+        child = subprocess.run(
+            [sys.executable, "-c", _CHILD, arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return {"difference": f"reading them in a child process took more than {_SECONDS} s"}
+    for line in child.stdout.splitlines():
+        if line.startswith(ANSWER):
+            outcome: dict[str, Any] = json.loads(line.removeprefix(ANSWER))
+            return outcome
+    if child.returncode < 0:
+        how = signal.Signals(-child.returncode).name
+    else:
+        how = (child.stderr.strip().splitlines() or [f"exit status {child.returncode}"])[-1]
+    return {"difference": f"reading them ended a child process ({how})"}
 
 
-def first_difference(expected: Steps, found: Steps) -> str:
-    """Where two programs differ first, as a sentence; empty if nowhere.
+def _outcome_file() -> Path:
+    """Where it is kept that this reader reads this library's objects."""
+    names = [_digest_of(Path(path)) for path in (tvm_info().library, _core.__file__)]
+    return user_cache() / "object-layout" / f"{'-'.join(names)}.json"
 
-    Args:
-        expected: what TVM writes.
-        found: what was read.
-    """
-    for number, (theirs, ours) in enumerate(zip(expected, found, strict=False)):
-        for field, (wanted, got) in enumerate(zip(theirs, ours, strict=False)):
-            if wanted != got:
-                return f"step {number} ({theirs[0]}), field {field}: expected {wanted!r}, found {got!r}"
-        if len(theirs) != len(ours):
-            return f"step {number} ({theirs[0]}): expected {len(theirs)} fields, found {len(ours)}"
-    if len(expected) != len(found):
-        return f"expected {len(expected)} steps, found {len(found)}"
-    return ""
+
+def _digest_of(file: Path) -> str:
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return hashlib.sha256(content).hexdigest()[:32]
+
+
+def _has_passed(file: Path) -> bool:
+    try:
+        return int(json.loads(file.read_text())["states"]) > 0
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
 
 
 def _mismatch(difference: str) -> AbiMismatchError:

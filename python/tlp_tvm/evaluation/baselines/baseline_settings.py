@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-
-def user_cache() -> Path:
-    """The user's folder for files that can be made again."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tlp-tvm"
-
+from tlp_tvm.files import user_cache
 
 PUBLISHED_EPOCHS = 50
 """Of TLP (section 6.1 of its paper), and of TenSet's MLP."""

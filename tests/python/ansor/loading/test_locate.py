@@ -52,7 +52,7 @@ except TvmNotFoundError as error:
 
 
 LOADED = """
-from tlp_tvm.ansor.locate import load_tvm, tvm_info
+from tlp_tvm.ansor.loading.locate import load_tvm, tvm_info
 tvm = load_tvm()
 assert load_tvm() is tvm
 from dataclasses import asdict
@@ -67,8 +67,8 @@ def test_the_bundled_tvm_works_whenever_torch_is_imported(torch: str) -> None:
         + LOADED
         + ("import torch\n" if torch == "second" else "")
         + """
-from tlp_tvm.ansor.tasks import operator_task
-from tlp_tvm.ansor.sampling import sample_states
+from tlp_tvm.ansor.networks.tasks import operator_task
+from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm import steps_of
 import sys
 states = sample_states(operator_task("dense", "llvm"), 2)
