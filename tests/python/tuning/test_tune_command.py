@@ -41,7 +41,7 @@ def test_a_network_is_tuned_and_the_result_printed(tmp_path: Path, model: Path) 
         f"{out}/log.json",
         f"{out}/curve.png",
         "model: tiny",
-        f'load_tuned("{out}")(data=array)',
+        f"load_tuned({str(out)!r})(data=array)",
     ):
         assert words in first.stdout
     assert first.stdout.count("nn_dense_add") == 3

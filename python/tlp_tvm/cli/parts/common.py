@@ -1,4 +1,4 @@
-"""What every command shares: the consoles, the JSON switch, and errors as one sentence."""
+"""Shared by all commands: consoles, common options, errors as one sentence."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 console = Console(markup=False, highlight=False, emoji=False)
-"""Results, for people. Strings are text, brackets and all: what is bold is a `rich.text.Text`."""
+"""Results. Strings are plain text, brackets included; bold text is a `rich.text.Text`."""
 
 progress_console = Console(stderr=True, markup=False, highlight=False, emoji=False)
 """Progress and errors, so that standard output stays clean."""
 
 _UNBOUNDED = 10_000
+_NAME = 10
+"""Columns that a name keeps in a narrow terminal; without it rich leaves none."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
-FrameworkOption = Annotated[
-    str, typer.Option("--framework", help="Whose programs: ansor, or metaschedule of today's TVM.")
-]
+FrameworkOption = Annotated[str, typer.Option("--framework", help="Search framework: ansor or metaschedule.")]
 
 
 def framework_of(name: str) -> str:
-    """`name`, if there is such a framework.
+    """The name, if there is such a framework.
 
     Raises:
         BadParameter: there is none.
@@ -51,22 +51,24 @@ def print_json(value: Any) -> None:
 
 
 def print_table(table: Table) -> None:
-    """Print a table whose figures are never cut.
+    """Print a table without cutting its figures.
 
-    Names wrap; where that is not enough, the table is wider than the terminal.
+    Names wrap; if that is not enough, the table becomes wider than the terminal.
 
     Args:
-        table: its columns of figures are those that stand at the right.
+        table: its right-justified columns hold figures.
     """
     for column in table.columns:
         figures = column.justify == "right"
         column.no_wrap, column.overflow = figures, "fold"
-        if figures:
-            texts = map(str, (column.header, *column.cells))
-            column.min_width = max(cell_len(line) for text in texts for line in text.splitlines() or [""])
+        texts = map(str, (column.header, *column.cells))
+        widest = max(cell_len(line) for text in texts for line in text.splitlines() or [""])
+        column.min_width = widest if figures else max(column.min_width or 0, min(widest, _NAME))
     wide = console.options.update(max_width=_UNBOUNDED)
     needed = Measurement.get(console, wide, table).minimum
-    console.print(table, width=max(console.width, needed), crop=False)
+    if needed > console.width:
+        table.width = needed  # what `print` is given is cut to the terminal
+    console.print(table, crop=False)
 
 
 def one_sentence_errors(command: Callable[P, R]) -> Callable[P, R]:
@@ -86,7 +88,7 @@ def one_sentence_errors(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def layout_named(name: str) -> FeatureLayout:
-    """A preset, or a layout's JSON file.
+    """A preset layout, or one from a JSON file.
 
     Raises:
         LayoutError: there is none.
@@ -97,7 +99,7 @@ def layout_named(name: str) -> FeatureLayout:
 
 
 def one_of(option: str, value: str, known: list[str]) -> str:
-    """`value`, if it is known.
+    """The value, if it is known.
 
     Raises:
         BadParameter: it is not.
@@ -108,7 +110,7 @@ def one_of(option: str, value: str, known: list[str]) -> str:
 
 
 def failure_notes(failures: Mapping[str, int]) -> list[str]:
-    """Why programs failed, as "3 runs too long"; without what each one's own message adds."""
+    """Failures by kind, as "3 runs too long", without the details of single messages."""
     kinds: dict[str, int] = {}
     for reason, count in failures.items():
         kind = reason.split(":")[0]
