@@ -1,4 +1,4 @@
-"""`tlp-tvm`: gathers the commands; heavy imports (torch, tvm) stay inside them, so that --help is quick."""
+"""`tlp-tvm`: all commands. Heavy imports (torch, tvm) stay inside them, so that --help is quick."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GROUPS = ("bench", "fleet", "dataset")
 
 app = typer.Typer(
     name="tlp-tvm",
-    help="TLP: a learned cost model for TVM's auto-scheduler.",
+    help="TLP: a learned cost model for TVM's auto-schedulers.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",

@@ -1,4 +1,4 @@
-"""`tlp-tvm bench`: throughput beside the alternatives."""
+"""`tlp-tvm bench`: throughput, beside the alternatives."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 FrameworkOption = Annotated[str, typer.Option(help="ansor, or metaschedule in its own environment.")]
 
-app = typer.Typer(help="Throughput beside the alternatives, in one run.", no_args_is_help=True)
+app = typer.Typer(help="Measure throughput, beside the alternatives in the same run.", no_args_is_help=True)
 
 
 @app.callback()
 def bench() -> None:
-    """Throughput beside the alternatives, in one run."""
+    """Measure throughput, beside the alternatives in the same run."""
 
 
 @app.command()
@@ -42,14 +42,14 @@ def extract(
         int,
         typer.Option(
             min=0,
-            help="New programs for a first pass, per layout; 0 for none. For CUDA at most 2,000.",
+            help="Fresh programs per layout, read once; 0 for none. At most 2,000 for CUDA.",
         ),
     ] = 0,
-    seconds: Annotated[float, typer.Option(min=0.0, help="Time to spend on each rate.")] = 1.0,
+    seconds: Annotated[float, typer.Option(min=0.0, help="Seconds per rate.")] = 1.0,
     framework: FrameworkOption = "ansor",
     json: JsonOption = False,
 ) -> None:
-    """States embedded per second: native reader, Python route, TVM's per-store features, and the ratios.
+    """Measure states embedded per second: native reader, Python route, TVM's per-store features.
 
     Example: tlp-tvm bench extract --fresh 20000
     """
@@ -83,22 +83,22 @@ def score(
     task: Annotated[str, typer.Option(help="Operator whose programs are scored.")] = "conv2d",
     states: Annotated[int, typer.Option(min=1, help="Sampled programs for the CPU.")] = 2000,
     cuda_states: Annotated[
-        int, typer.Option(min=0, help="Sampled programs for the GPU, 18 ms each; 0 leaves it out.")
+        int, typer.Option(min=0, help="Sampled programs for the GPU, 18 ms each; 0 for none.")
     ] = 256,
     model: Annotated[
         str | None,
         typer.Option(
-            help="A shipped name, a checkpoint folder or an exported file; without it the framework's."
+            help="A shipped name, a checkpoint folder or an exported file. Default: the framework's."
         ),
     ] = None,
     torch_threads: Annotated[
-        int, typer.Option(min=0, help="Threads and cores of both models; 0 for every core.")
+        int, typer.Option(min=0, help="Threads and cores of both models; 0 for all cores.")
     ] = 0,
-    rounds: Annotated[int, typer.Option(min=1, help="Turns of each model; the best counts.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Repeats of each model; the best counts.")] = 3,
     framework: FrameworkOption = "ansor",
     json: JsonOption = False,
 ) -> None:
-    """Programs scored per second: TLP, and TVM's XGBModel with its feature extraction, in turns.
+    """Measure programs scored per second: TLP, and TVM's XGBModel with its features, in turns.
 
     Example: tlp-tvm bench score --torch-threads 1
     """
@@ -148,7 +148,7 @@ def _tasks_of(task: str) -> list[str]:
 
 
 def _show(what: str, figures: Any, tables: Sequence[Table], json: bool) -> None:
-    """Print figures with the machine that they are of."""
+    """Print figures with the machine they were measured on."""
     from tlp_tvm.bench.timing import machine
 
     conditions = machine()
@@ -165,22 +165,23 @@ def _show(what: str, figures: Any, tables: Sequence[Table], json: bool) -> None:
 def train(
     dataset: Annotated[Path, typer.Argument(help="A built dataset, which is streamed, or a dataset folder.")],
     model: Annotated[
-        str, typer.Option(help="recipe, paper, or a shipped name or checkpoint, whose shape is trained anew.")
+        str,
+        typer.Option(help="recipe, paper, or a shipped name or checkpoint whose architecture is trained."),
     ] = "recipe",
     layout: Annotated[
-        str | None, typer.Option(help="A layout's name or JSON file; the model's, or ansor, without it.")
+        str | None, typer.Option(help="A layout's name or JSON file. Default: the model's, or ansor.")
     ] = None,
     platform: Annotated[
-        list[str] | None, typer.Option(help="Only this platform; repeat for more. All without it.")
+        list[str] | None, typer.Option(help="Train on this platform only. Repeatable. Default: all.")
     ] = None,
-    programs: Annotated[int, typer.Option(min=1, help="About how many a round.")] = 8192,
-    batch: Annotated[int, typer.Option(min=1, help="About how many programs a batch.")] = 256,
+    programs: Annotated[int, typer.Option(min=1, help="Approximate programs per round.")] = 8192,
+    batch: Annotated[int, typer.Option(min=1, help="Approximate programs per batch.")] = 256,
     precision: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
-    rounds: Annotated[int, typer.Option(min=1, help="Turns; the best counts.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Repeats; the best counts.")] = 3,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     json: JsonOption = False,
 ) -> None:
-    """Records trained on per second, embedding included, and what an epoch of TenSet would take.
+    """Measure records trained on per second, embedding included, and extrapolate to TenSet.
 
     Example: tlp-tvm bench train runs/dataset --model paper --layout paper-cpu
     """

@@ -1,4 +1,4 @@
-"""`tlp-tvm collect`: measure programs of networks, for a dataset."""
+"""`tlp-tvm collect`: measure programs of networks for a dataset."""
 
 from __future__ import annotations
 
@@ -37,52 +37,51 @@ def collect(
             metavar="NET...", help="Networks: names such as resnet_18-224, .onnx or TorchScript files."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Dataset folder; one that exists is gone on with.")],
-    target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
+    out: Annotated[Path, typer.Option(help="Dataset folder; an existing one is resumed.")],
+    target: Annotated[str, typer.Option(help="TVM target. Default: this machine's CPU.")] = "",
     platform: Annotated[
-        str, typer.Option(help="Label of the measurements; made out of the target if left out.")
+        str, typer.Option(help="Name of the platform. Default: a name made from the target.")
     ] = "",
-    programs: Annotated[int, typer.Option(min=1, help="Programs of each task, earlier ones included.")] = 64,
+    programs: Annotated[int, typer.Option(min=1, help="Programs per task, earlier ones included.")] = 64,
     evolved: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of them found by evolution; the others are random.")
+        float, typer.Option(min=0, max=1, help="Share of evolved programs; the others are random.")
     ] = 0.5,
     model: Annotated[
         str,
         typer.Option(
-            help="Leads the evolution, beside what was measured: a shipped name or a folder. With --labels, "
-            "chooses; the shipped model if left out."
+            help="Model that leads the evolution together with the measurements: a shipped name or a "
+            "folder. With --labels it chooses the programs; default there: the shipped model."
         ),
     ] = "",
     programs_from: Annotated[
         Path | None,
-        typer.Option(help="Measure the programs of this dataset folder, or of one platform in it, instead."),
+        typer.Option(help="Measure the programs of this dataset folder, or of one platform in it."),
     ] = None,
     labels: Annotated[
         str,
         typer.Option(
             metavar="N|N%",
-            help="Only so many of those, or such a share: blocks of programs that a model "
-            "finds unlike each other and is unsure of.",
+            help="With --programs-from: measure this many, or this share, in blocks of programs that "
+            "differ and whose speed the model is unsure of.",
         ),
     ] = "",
-    budget: Annotated[str, typer.Option(help="Stop after this time, e.g. 2h or 1h30m; go on later.")] = "",
-    seed: Annotated[int, typer.Option(help="Of the sampling and the evolution.")] = 0,
+    budget: Annotated[str, typer.Option(help="Stop after this time, e.g. 2h or 1h30m; resume later.")] = "",
+    seed: Annotated[int, typer.Option(help="Seed of sampling and evolution.")] = 0,
     tracker: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Measure on the devices of this RPC tracker.")
     ] = "",
-    key: Annotated[str, typer.Option(help="Of the tracker's devices.")] = "",
+    key: Annotated[str, typer.Option(help="Key of the tracker's devices.")] = "",
     realtime: Annotated[
-        bool, typer.Option(help="Let nothing else run on a core that times; needs root or CAP_SYS_NICE.")
+        bool, typer.Option(help="Keep other work off the core that times; needs root or CAP_SYS_NICE.")
     ] = False,
     framework: FrameworkOption = "ansor",
     as_json: JsonOption = False,
 ) -> None:
     """Measure programs of networks: random ones of every task first, then evolved ones.
 
-    The folder is a dataset for `tlp-tvm train` and `tlp-tvm dataset build`. Each record is on the disk before
-    the next program runs: stop with Ctrl-C, or kill, and the same command goes on. To measure the same
-    programs on another platform, name the first one's folder with --programs-from; --labels 7% chooses
-    some of them.
+    The folder is a dataset for `tlp-tvm train` and `tlp-tvm dataset build`. Each record is on disk before the
+    next program runs: stop at any moment, and the same command resumes. To measure the same programs on
+    another platform, give the first folder to --programs-from; --labels 7% chooses some of them.
 
     Example: tlp-tvm collect resnet_18-224 mobilenet-224 --budget 2h --out data/mine
     """
@@ -126,10 +125,10 @@ def _fleet(tracker: str, key: str) -> Fleet | None:
 
 
 def seconds_of(budget: str) -> float | None:
-    """A time in words as seconds: "1h30m", "90m", "2d"; None for an empty one.
+    """Seconds of a time such as "1h30m", "90m" or "2d"; None for an empty one.
 
     Raises:
-        typer.BadParameter: it is no time.
+        typer.BadParameter: the text is not a time.
     """
     if not budget:
         return None
@@ -145,7 +144,7 @@ def _observer(progress: Progress) -> Any:
     from tlp_tvm.collection import CollectObserver
 
     class Shown(CollectObserver):
-        """One line: the step, or programs measured, a second, tasks done and failures by kind."""
+        """One line: the step, or programs measured, their rate, tasks done and failures by kind."""
 
         def __init__(self) -> None:
             self.line = progress.add_task("starting", total=None, note="")
@@ -157,7 +156,7 @@ def _observer(progress: Progress) -> Any:
         def planned(self, tasks: int, programs: int, known: int) -> None:
             self.tasks = tasks
             if known:
-                progress.console.print(f"the folder has {known:,} of these programs already")
+                progress.console.print(f"{known:,} of these programs are measured already")
             progress.reset(self.line, total=programs, completed=known, description="measuring", note="")
 
         def measured(self, programs: int, tasks_done: int, failures: Mapping[str, int]) -> None:
@@ -180,4 +179,4 @@ def _print(result: CollectResult, out: Path) -> None:
     for reason, count in result.failures.items():
         console.print(f"{count} programs failed: {reason}", highlight=False, soft_wrap=True)
     if not result.finished:
-        console.print("stopped before the end; the same command goes on", highlight=False)
+        console.print("stopped before the end; the same command resumes", highlight=False)

@@ -32,39 +32,37 @@ def compare(
         list[str],
         typer.Argument(metavar="NET...", help="Networks whose tasks are searched, e.g. resnet_50-224."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the comparison; one that exists is gone on with.")],
+    out: Annotated[Path, typer.Option(help="Folder of the comparison; an existing one is resumed.")],
     models: Annotated[
         str,
         typer.Option(
-            help="Cost models: tlp, tlp-online, tlp-top (ansor), xgb, mlp (metaschedule), random; with the "
-            "programs of a round if you like, and those that breed: tlp-online:16:512,xgb:64."
+            help="Cost models: tlp, tlp-online, tlp-top (ansor), xgb, mlp (metaschedule), random; optionally "
+            "with programs per round and population: tlp-online:16:512,xgb:64."
         ),
     ] = "tlp,tlp-online,xgb,random",
-    trials: Annotated[int, typer.Option(min=1, help="Programs of each task that each model measures.")] = 200,
-    seeds: Annotated[int, typer.Option(min=1, help="Searches of each task and model.")] = 1,
-    tasks: Annotated[
-        int, typer.Option(min=0, help="How many tasks of each network, the heaviest first; 0 for all.")
-    ] = 0,
-    target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
+    trials: Annotated[int, typer.Option(min=1, help="Programs measured per task and model.")] = 200,
+    seeds: Annotated[int, typer.Option(min=1, help="Searches per task and model.")] = 1,
+    tasks: Annotated[int, typer.Option(min=0, help="Tasks per network, the heaviest first; 0 for all.")] = 0,
+    target: Annotated[str, typer.Option(help="TVM target. Default: this machine's CPU.")] = "",
     model: Annotated[
-        str, typer.Option(help="What those of tlp load; the framework's shipped one if left out.")
+        str, typer.Option(help="Model behind the tlp names. Default: the framework's shipped model.")
     ] = "",
     measures_per_round: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Programs of a round, where --models says none; 0 for what `tlp-tvm tune` takes (ours) and "
-            "TVM's task scheduler (xgb, random).",
+            help="Programs per round where --models gives none. Default 0: as `tlp-tvm tune` (ours) or "
+            "TVM's task scheduler (xgb, random) does.",
         ),
     ] = 0,
-    population: Annotated[int, typer.Option(min=0, help="Programs that breed in a round; 0 as above.")] = 0,
+    population: Annotated[int, typer.Option(min=0, help="Programs bred per round; 0 as above.")] = 0,
     framework: FrameworkOption = "ansor",
     as_json: JsonOption = False,
 ) -> None:
-    """Search the same tasks under several cost models in turns, and hold them against TVM's XGBModel.
+    """Search the same tasks under several cost models in turns, and compare them with TVM's XGBModel.
 
-    A model's clock runs only in its own turns, and counts all of it: sampling, evolving, scoring, compiling,
-    running and learning. Ctrl-C stops; the same command goes on with the task and seed that it was at.
+    A model's clock runs only in its own turns and counts everything: sampling, evolving, scoring, compiling,
+    running and learning. Ctrl-C stops; the same command resumes with the task and seed it was at.
 
     Example: tlp-tvm compare bert_tiny-128 --tasks 2 --trials 128 --out runs/compare
     """
@@ -103,7 +101,7 @@ def _observer(progress: Progress) -> Any:
     from tlp_tvm.comparison import CompareObserver
 
     class Shown(CompareObserver):
-        """One line: programs measured, whose turn it is, and its best."""
+        """One line: programs measured, the model whose turn it is, and its best latency."""
 
         def __init__(self) -> None:
             self.line = progress.add_task("starting", total=None, note="")
@@ -113,7 +111,7 @@ def _observer(progress: Progress) -> Any:
 
         def planned(self, groups: int, done: int, trials: int) -> None:
             if done:
-                progress.console.print(f"{done} of {groups} searches are done already")
+                progress.console.print(f"{done} of {groups} searches are done")
             progress.reset(
                 self.line, total=groups * trials, completed=done * trials, description="searching", note=""
             )
@@ -130,7 +128,7 @@ def _print(comparison: Comparison) -> None:
 
     runs = comparison.runs()
     baseline = comparison.baseline
-    when = f" (@: when it was level with {baseline})" if baseline else ""
+    when = f" (@: when it matched {baseline})" if baseline else ""
     table = Table(title=f"best latency in ms{when}, {comparison.content['target']}", title_justify="left")
     table.add_column("task", overflow="fold", min_width=12)
     table.add_column("seed", justify="right")
@@ -158,9 +156,9 @@ def _print(comparison: Comparison) -> None:
         console.print(f"{name}: {total:,.0f} s: {words}", highlight=False, soft_wrap=True)
     for each in comparison.against_baseline():
         console.print(
-            f"{each.contender} against {baseline}, {each.runs} searches: best latency "
-            f"{each.latency:.3f} of its (worst {each.slowest:.3f}); level with it in {each.reached} of "
-            f"{each.runs}, there {each.sooner:.2f}x sooner with {each.fewer:.2f}x fewer programs",
+            f"{each.contender} against {baseline}, {each.runs} searches: final latency {each.latency:.3f}x "
+            f"(worst {each.slowest:.3f}x); matched in {each.reached} of {each.runs}, there "
+            f"{each.sooner:.2f}x sooner with {each.fewer:.2f}x fewer programs",
             highlight=False,
             soft_wrap=True,
         )

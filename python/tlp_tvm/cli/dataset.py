@@ -1,4 +1,4 @@
-"""`tlp-tvm dataset`: records become shards that open at once, and tell what is in them."""
+"""`tlp-tvm dataset`: build datasets from records, check them and describe them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ app = typer.Typer(
 
 
 class Split(str, Enum):
-    """Which rule puts tasks into train, validation and test."""
+    """The rule that splits tasks into train, validation and test."""
 
     KEEP = "keep"
     FAMILY = "family"
@@ -39,7 +39,7 @@ class Split(str, Enum):
 
 
 class Near(str, Enum):
-    """What happens to tasks that are one operator graph at other batch or image sizes."""
+    """What to do with tasks that share an operator graph at other batch or image sizes."""
 
     TOGETHER = "together"
     APART = "apart"
@@ -48,31 +48,31 @@ class Near(str, Enum):
 Out = Annotated[Path, typer.Option("--out", help="The folder to write.")]
 SplitOption = Annotated[
     Split | None,
-    typer.Option("--split", help="keep: as the source says; family: by network; task: by task, at random."),
+    typer.Option("--split", help="keep: the source's split; family: by network; task: by task, at random."),
 ]
 TestOption = Annotated[
     list[str] | None,
     typer.Option(
         "--test",
-        help="With --split family: a test network, architecture or family; repeat for more. "
-        "The networks that the project holds out, where none is named.",
+        help="With --split family: a test network, architecture or family. Repeatable. "
+        "Default: the networks that this project holds out.",
     ),
 ]
 TestShareOption = Annotated[
-    float, typer.Option("--test-share", min=0.0, max=0.9, help="With --split task: share of the programs.")
+    float, typer.Option("--test-share", min=0.0, max=0.9, help="With --split task: share of test programs.")
 ]
 ValidationOption = Annotated[
-    float, typer.Option("--validation-share", min=0.0, max=0.9, help="Share of the programs to validate on.")
+    float, typer.Option("--validation-share", min=0.0, max=0.9, help="Share of validation programs.")
 ]
 SeedOption = Annotated[
-    int, typer.Option("--seed", min=0, help="Of the random choice of tasks, families or programs.")
+    int, typer.Option("--seed", min=0, help="Seed of the random choice of tasks, families or programs.")
 ]
 NearOption = Annotated[
     Near | None,
     typer.Option(
         "--near-duplicates",
-        help="Whether one operator graph at other batch or image sizes stays on one side; "
-        "together by task, apart by family, unless said.",
+        help="Whether tasks with the same operator graph at other batch or image sizes stay in one split. "
+        "Default: together with --split task, apart with --split family.",
     ),
 ]
 ThinOption = Annotated[
@@ -80,11 +80,11 @@ ThinOption = Annotated[
     typer.Option(
         "--programs-per-task",
         min=1,
-        help="At most so many programs of each task and platform, drawn at random; test tasks keep all.",
+        help="At most this many programs per task and platform, drawn at random; test tasks keep all.",
     ),
 ]
 ReplaceOption = Annotated[
-    bool, typer.Option("--replace", help="A dataset at --out gives way, once the new one is whole.")
+    bool, typer.Option("--replace", help="Replace a dataset at --out once the new one is complete.")
 ]
 
 
@@ -100,13 +100,13 @@ def build(
         list[Path],
         typer.Argument(
             metavar="SOURCE...",
-            help="Dataset folders, record files, folders of them; NAME=PATH for records of a platform.",
+            help="Dataset folders, record files or folders of them; NAME=PATH names the platform of records.",
         ),
     ],
     out: Out,
     platform: Annotated[
         str | None,
-        typer.Option(help="Platform of record files that are not given as NAME=PATH; else their target."),
+        typer.Option(help="Platform of record files given without NAME=. Default: their target."),
     ] = None,
     split: SplitOption = None,
     test: TestOption = None,
@@ -116,20 +116,20 @@ def build(
     near_duplicates: NearOption = None,
     programs_per_task: ThinOption = None,
     skip_bad_lines: Annotated[
-        bool, typer.Option("--skip-bad-lines", help="Pass over lines that are no records, and count them.")
+        bool, typer.Option("--skip-bad-lines", help="Skip and count lines that are not records.")
     ] = False,
     odd_targets: Annotated[
         bool,
         typer.Option(
-            "--odd-targets", help="A platform's records may name several targets; the first counts."
+            "--odd-targets", help="Accept records of a platform that name several targets; the first counts."
         ),
     ] = False,
     replace: ReplaceOption = False,
 ) -> None:
     """Turn measure records into a dataset that opens at once, whatever its size.
 
-    Each program is kept once, with its latencies on every platform. Nothing is at --out before all of it is
-    written; after an interruption, run the same command again.
+    Each program is kept once, with its latencies on every platform. --out appears when the dataset is
+    complete; after an interruption, run the same command again.
 
     Example: tlp-tvm dataset build datasets/epyc --out datasets/epyc.built --split task
     """
@@ -159,9 +159,7 @@ def import_tenset(
     out: Out,
     trust_pickle: Annotated[
         bool,
-        typer.Option(
-            "--trust-pickle", help="Read network_info/*.task.pkl, which say which network has which task."
-        ),
+        typer.Option("--trust-pickle", help="Read network_info/*.task.pkl, which assign tasks to networks."),
     ] = False,
     split: SplitOption = None,
     test: TestOption = None,
@@ -172,7 +170,7 @@ def import_tenset(
     programs_per_task: ThinOption = None,
     replace: ReplaceOption = False,
 ) -> None:
-    """Turn a TenSet or TenSet-TLP tree into a dataset; damaged lines are passed over and counted.
+    """Turn a TenSet or TenSet-TLP tree into a dataset; damaged lines are skipped and counted.
 
     With --trust-pickle, the split is the published one (test: ResNet-50, MobileNet-V2, ResNeXt-50, BERT-base
     and BERT-tiny) unless another is named.
@@ -206,16 +204,14 @@ def stats(
     layout: Annotated[
         list[str] | None,
         typer.Option(
-            help="A preset layout or a file; repeat for more. paper-cpu and ansor if none, or metaschedule."
+            help="A preset layout or a file. Repeatable. Default: paper-cpu and ansor, or metaschedule."
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Also write a page with plots to this file.")] = None,
-    tasks: Annotated[
-        int, typer.Option(min=0, help="Tasks to print, those with the most programs first.")
-    ] = 10,
+    tasks: Annotated[int, typer.Option(min=0, help="Tasks to print, the largest first.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is in a dataset: programs, collisions, spread, noise, failures, lengths, cuts.
+    """Describe a dataset: programs, collisions, spread, noise, failures, lengths, cuts.
 
     Example: tlp-tvm dataset stats datasets/epyc.built --html stats.html
     """
@@ -256,7 +252,7 @@ def stats(
 @app.command()
 @one_sentence_errors
 def pack(folder: Annotated[Path, typer.Argument(help="A dataset folder that `collect` wrote.")]) -> None:
-    """Compress the records of a collection, a file a task; `collect` still goes on with it.
+    """Compress the records of a collection, one file per task; `collect` can still resume it.
 
     Example: tlp-tvm dataset pack data/mine
     """
@@ -269,7 +265,7 @@ def pack(folder: Annotated[Path, typer.Argument(help="A dataset folder that `col
 @app.command()
 @one_sentence_errors
 def verify(dataset: Annotated[Path, typer.Argument(help="What `dataset build` wrote.")]) -> None:
-    """Read every byte of a dataset and compare it with its checksums.
+    """Check every byte of a dataset against its checksums.
 
     Example: tlp-tvm dataset verify datasets/epyc.built
     """
@@ -281,7 +277,7 @@ def verify(dataset: Annotated[Path, typer.Argument(help="What `dataset build` wr
     with Bar(console=progress_console, transient=True) as bar:
         reading = bar.add_task("verifying", total=sum(shard.bytes for shard in opened.manifest.shards))
         opened.verify(lambda count: bar.advance(reading, count))
-    console.print(f"{dataset}: {len(opened):,} programs, every checksum agrees", highlight=False)
+    console.print(f"{dataset}: {len(opened):,} programs, all checksums match", highlight=False)
 
 
 def _rule(
@@ -292,7 +288,7 @@ def _rule(
     seed: int,
     near: Near | None,
 ) -> SplitRule | None:
-    """The rule that the options name; None where they name none."""
+    """The rule that the options name, or None."""
     from tlp_tvm.dataset.building.split_rules import FamilySplit, KeepSplits, TaskSplit
 
     if test and split is not Split.FAMILY:
@@ -316,7 +312,7 @@ def _near(near: Near) -> Any:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[Progress], None]]:
-    """A bar for the two passes of a build."""
+    """A progress bar for the two passes of a build."""
     from rich import progress as rich_progress
 
     columns = (
@@ -354,6 +350,6 @@ def _tell(manifest: Manifest, out: Path) -> None:
             soft_wrap=True,
         )
     for reason, count in manifest.skipped.items():
-        console.print(f"  passed over: {count:,} lines ({reason})", highlight=False, soft_wrap=True)
+        console.print(f"  skipped: {count:,} lines ({reason})", highlight=False, soft_wrap=True)
     for note in manifest.notes:
         console.print(f"  note: {note}", highlight=False, soft_wrap=True)

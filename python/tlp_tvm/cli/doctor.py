@@ -1,4 +1,4 @@
-"""`tlp-tvm doctor`: is this machine ready?"""
+"""`tlp-tvm doctor`: check the installation."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tlp_tvm.cli.parts.progress import status
 
 
 def doctor(as_json: JsonOption = False) -> None:
-    """Say which framework and TVM are used, whether everything works with it, and the cure where it does not.
+    """Check TVM, the CPU and torch, and say how to fix what fails.
 
-    Exit code 0 if all is well, 1 if not. Example: tlp-tvm doctor
+    The exit code is 0 if every check passes, else 1. Example: tlp-tvm doctor
     """
     from tlp_tvm.machine.checks import diagnose
 
-    with status("looking at TVM, the CPU and torch"):
+    with status("checking TVM, the CPU and torch"):
         checks = diagnose()
     ok = all(check.ok for check in checks)
     if as_json:
@@ -32,8 +32,8 @@ def _table(checks: list[Any]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table("", "what")
-    table.add_column("found, and the cure", overflow="fold")
+    table = Table("", "check")
+    table.add_column("found, and how to fix it", overflow="fold")
     for check in checks:
         verdict = Text("OK", "green") if check.ok else Text("FAILED", "bold red")
         lines = Text(check.found)

@@ -1,4 +1,4 @@
-"""`tlp-tvm evaluate`: how well models rank unseen programs, beside each other and baselines."""
+"""`tlp-tvm evaluate`: how well models and baselines rank held-out programs."""
 
 from __future__ import annotations
 
@@ -30,72 +30,70 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="MODEL... DATASET",
-            help="Shipped models, checkpoint folders, exported files; then a dataset folder or record files.",
+            help="Shipped models, checkpoint folders or exported files, then a dataset or record files.",
         ),
     ],
     split: Annotated[
-        str | None, typer.Option(help="Which tasks; the test split where there is one, or else all.")
+        str | None, typer.Option(help="Split to evaluate on. Default: test if there is one, else all tasks.")
     ] = None,
     platform: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only this platform; repeat for more. Names the head that scores plain record files."
+            help="Evaluate this platform only. Repeatable. For plain record files, the head that scores them."
         ),
     ] = None,
     k: Annotated[
         list[int] | None,
         typer.Option(
-            "--k", min=1, help="First choices that count; 1, 5, 10 and 20, or 1 and 5 of one model."
+            "--k", min=1, help="Values of k in top-k. Default: 1, 5, 10 and 20, or 1 and 5 for one model."
         ),
     ] = None,
     baselines: Annotated[
-        str, typer.Option(help=f"Fitted to the train split and judged beside the models; some of {NAMES}.")
+        str, typer.Option(help=f"Baselines, fitted to the train split; some of {NAMES}.")
     ] = "",
     seeds: Annotated[
-        int, typer.Option(min=1, help="Fits of each baseline, and draws of the programs seen.")
+        int, typer.Option(min=1, help="Seeds: fits of each baseline and draws of the seen programs.")
     ] = 1,
-    seed: Annotated[int, typer.Option(min=0, help="The first seed; also of random picks and of ties.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="First seed; also of random picks and ties.")] = 0,
     seen: Annotated[
         str,
-        typer.Option(
-            help="Measured programs of a task that all are shown before they rank the rest: 0,16,64."
-        ),
+        typer.Option(help="Measured programs of a task that models see before they rank the rest: 0,16,64."),
     ] = "0",
     few_shot: Annotated[
         str | None,
         typer.Option(
             metavar="PLATFORM",
-            help="Train on few labels of this platform instead, by --recipes, and judge what comes of it.",
+            help="Train on few labels of this platform by --recipes, and evaluate the results.",
         ),
     ] = None,
     labels: Annotated[
-        str, typer.Option(help="With --few-shot: how many labels, as numbers, shares or all: 0,430,7%,all.")
+        str, typer.Option(help="With --few-shot: numbers or shares of labels: 0,430,7%,all.")
     ] = "0,50,200,1000,5000,all",
     recipes: Annotated[str, typer.Option(help=f"With --few-shot: some of {RECIPES}.")] = RECIPES,
     choose: Annotated[
         str,
-        typer.Option(help="With --few-shot: which programs are labelled: random, grouped by task, diverse."),
+        typer.Option(
+            help="With --few-shot: how labelled programs are chosen: random, grouped by task, diverse."
+        ),
     ] = "random",
     rounds: Annotated[int, typer.Option(min=1, help="Trees of the XGBoost baselines.")] = 300,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="Epochs of what is a network: 50, or our recipe's, without it."),
+        typer.Option(min=1, help="Epochs of networks. Default: 50, or our recipe's."),
     ] = None,
     cache: Annotated[
         Path | None,
-        typer.Option(
-            help="Where features and finished trainings are kept; the user's cache folder without it."
-        ),
+        typer.Option(help="Cache of features and finished trainings. Default: the user's cache folder."),
     ] = None,
     png: Annotated[Path | None, typer.Option(help="Draw the comparison to this file.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Rank the programs of every task; compare the first choices with the best and with a random pick.
+    """Rank the programs of every task; compare the top picks with the best program and a random pick.
 
-    top-k is 1 where the k first choices hold the fastest program of every task. With several models,
-    baselines, seeds or programs seen, all are compared on the same programs, with mean and spread over seeds.
-    With --few-shot, DATASET alone: what recipes make of few labels of one of its platforms.
+    top-k is the share of the best measured speed that the k top picks reach. Several models, baselines, seeds
+    or numbers of seen programs are compared on the same programs, with mean and spread over seeds. With
+    --few-shot and DATASET alone, recipes train on few labels of one of its platforms.
 
     Example: tlp-tvm evaluate epyc datasets/epyc --baselines xgboost-sequence --seeds 3 --seen 0,16
     """
@@ -113,7 +111,8 @@ def evaluate(
         if models or baselines:
             found = ", ".join(models) or f"--baselines {baselines}"
             raise typer.BadParameter(
-                f"expected a dataset only, since all is trained anew, found {found}", param_hint="--few-shot"
+                f"expected only a dataset, since every model is trained, found {found}",
+                param_hint="--few-shot",
             )
         evaluate_few_shot(
             dataset,
@@ -176,7 +175,7 @@ def evaluate(
 
 
 def _models_and_dataset(names: list[str]) -> tuple[list[str], list[Path]]:
-    """Models come first; the last name is always (of) the dataset."""
+    """Models come first; the last name is always the dataset's."""
     from tlp_tvm.model.checkpoint import CONFIG, shipped_models
 
     count = min(1, len(names) - 1)
@@ -216,7 +215,7 @@ def _scores(corpus: Corpus, ranker: Ranker) -> Any:
 
 
 def compared_table(comparison: RankerComparison, platform: str, title: str) -> Table:
-    """A platform's rows of a comparison, with what could not be computed."""
+    """The rows of a platform, and what could not be computed."""
     from rich.table import Table
 
     rows = [row for row in comparison.rows if row.platform == platform]

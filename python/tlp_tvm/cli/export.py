@@ -15,7 +15,7 @@ def export(
     output: Annotated[Path, typer.Option("--output", "-o", help="The .pt file to write.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Write a model as one self-describing TorchScript file, after checking that it scores as the model does.
+    """Write a model as one self-describing TorchScript file, and check that it scores like the model.
 
     Example: tlp-tvm export epyc -o epyc.pt
     """

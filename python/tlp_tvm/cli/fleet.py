@@ -10,14 +10,14 @@ import typer
 from tlp_tvm.cli.parts.common import console, one_sentence_errors
 from tlp_tvm.errors import CollectionError
 
-app = typer.Typer(help="Devices to measure on: a tracker, and a server on each device.", no_args_is_help=True)
+app = typer.Typer(help="Measure on other devices: one tracker, one server per device.", no_args_is_help=True)
 
 
 def address_of(tracker: str) -> tuple[str, int]:
-    """HOST:PORT taken apart.
+    """Host and port of HOST:PORT.
 
     Raises:
-        CollectionError: it is none.
+        CollectionError: the text is not HOST:PORT.
     """
     host, _, port = tracker.rpartition(":")
     if not host or not port.isdigit():
@@ -31,7 +31,7 @@ def tracker(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 9190,
 ) -> None:
-    """Keep the list of devices, until it is stopped. Nothing is encrypted: use trusted networks only.
+    """Run the tracker until it is stopped. It has no authentication: use trusted networks only.
 
     Example: tlp-tvm fleet tracker --host 127.0.0.1 --port 9190
     """
@@ -55,13 +55,15 @@ def tracker(
 @app.command()
 @one_sentence_errors
 def device(
-    tracker: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the tracker is.")],
+    tracker: Annotated[str, typer.Option(metavar="HOST:PORT", help="Address of the tracker.")],
     key: Annotated[str, typer.Option(help="Name of this kind of device.")],
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="First port to try.")] = 9090,
-    threads: Annotated[int, typer.Option(min=0, help="Of measured programs; 0 for TVM's choice.")] = 0,
+    threads: Annotated[
+        int, typer.Option(min=0, help="Threads of a measured program; 0 for TVM's choice.")
+    ] = 0,
 ) -> None:
-    """Run programs that a collection sends, until it is stopped. So can whoever else reaches the port.
+    """Run a device's server until it is stopped. Anyone who reaches the port can run code on it.
 
     Example: tlp-tvm fleet device --tracker 127.0.0.1:9190 --key my-cpu --threads 2
     """

@@ -18,19 +18,19 @@ def report(
         Path, typer.Argument(metavar="RUN", help="Folder that `tlp-tvm tune` or `tlp-tvm compare` wrote.")
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help=f"Where to write; RUN/{PAGE} if left out.")
+        Path | None, typer.Option(metavar="FILE.html", help=f"Where to write. Default: RUN/{PAGE}.")
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="Shipped model or checkpoint folder that scores a run's programs. Default: the one that the "
-            "run was tuned with, if it is a shipped one."
+            help="Shipped model or checkpoint folder that scores the run's programs. Default: the run's own "
+            "model, if it is a shipped one."
         ),
     ] = None,
 ) -> None:
-    """Write a page of a tuning run or of a comparison: curves, tasks, scores, time, failures, settings.
+    """Write a page about a tuning run or a comparison: curves, tasks, scores, time, failures, settings.
 
-    The page needs no other file. A run that was stopped, or still goes on, gives a page of what it has.
+    The page needs no other file. A stopped or running run gives a page of what it has so far.
 
     Example: tlp-tvm report runs/dqn --out dqn.html
     """

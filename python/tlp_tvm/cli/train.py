@@ -1,4 +1,4 @@
-"""`tlp-tvm train`: a TLP, or an MTL-TLP where several platforms measured."""
+"""`tlp-tvm train`: TLP, or MTL-TLP for a dataset of several platforms."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ def train(
     layout: Annotated[
         str,
         typer.Option(
-            help="ansor, paper-cpu, paper-gpu, metaschedule, or a layout's JSON file; that of the dataset's "
-            "framework if left out."
+            help="ansor, paper-cpu, paper-gpu, metaschedule, or a layout's JSON file. Default: the layout of "
+            "the dataset's framework."
         ),
     ] = "",
     platform: Annotated[
-        list[str] | None, typer.Option(help="Only this platform; repeat for more. All without it.")
+        list[str] | None, typer.Option(help="Train on this platform only. Repeatable. Default: all.")
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the programs.")] = 40,
-    seed: Annotated[int, typer.Option(min=0, help="Of the weights, the order and the tasks held out.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights, order and held-out tasks.")] = 0,
     loss: Annotated[str, typer.Option(help=LOSSES)] = "pairwise",
     backbone: Annotated[str, typer.Option(help=BACKBONES)] = "self-attention",
     hidden: Annotated[
         int | None,
-        typer.Option(min=8, help="Width of the network, a multiple of 8; the recipe's without it."),
+        typer.Option(min=8, help="Width of the network, a multiple of 8. Default: the recipe's."),
     ] = None,
     members: Annotated[
-        int | None, typer.Option(min=1, help="Networks whose scores are averaged; the recipe's without it.")
+        int | None, typer.Option(min=1, help="Networks whose scores are averaged. Default: the recipe's.")
     ] = None,
     layers: Annotated[int, typer.Option(min=1, help="Layers of the backbone.")] = 1,
     dropout: Annotated[
         float | None,
-        typer.Option(min=0.0, max=0.9, help="Share of activations dropped; the recipe's without it."),
+        typer.Option(min=0.0, max=0.9, help="Share of dropped activations. Default: the recipe's."),
     ] = None,
     faithful: Annotated[
-        bool, typer.Option("--faithful", help="The published network, its weaknesses included.")
+        bool, typer.Option("--faithful", help="The network as published, weaknesses included.")
     ] = False,
     add_to: Annotated[
         str | None,
@@ -66,39 +66,39 @@ def train(
         int | None,
         typer.Option(
             min=0,
-            help="Hold out one task in so many to choose the epoch by; 0 holds out none. Without it, the "
-            "dataset's validation split, or one in 5 where there is none.",
+            help="Hold out one task in this many to choose the epoch; 0 holds out none. Default: the "
+            "dataset's validation split, or one in 5 if there is none.",
         ),
     ] = None,
     cross_validate: Annotated[
-        int, typer.Option(min=0, help="Folds of a cross-validation for the model's card; 0 leaves it out.")
+        int, typer.Option(min=0, help="Folds of a cross-validation for the model's card; 0 for none.")
     ] = 0,
     patience: Annotated[
-        int, typer.Option(min=0, help="Stop after so many epochs without a better one; 0 goes on.")
+        int, typer.Option(min=0, help="Stop after this many epochs without a better one; 0 for never.")
     ] = 0,
     batch: Annotated[
-        int, typer.Option(min=1, help="About how many programs a batch, of all processes together.")
+        int, typer.Option(min=1, help="Approximate programs per batch, over all processes.")
     ] = 256,
     precision: Annotated[str, typer.Option(help=PRECISIONS)] = "auto",
     stream: Annotated[
         bool | None,
         typer.Option(
             "--stream/--no-stream",
-            help="Leave the programs of a built dataset on the disk; large ones are without it.",
+            help="Read the programs of a built dataset from disk. Default: if it is large.",
         ),
     ] = None,
     tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Write the metrics for TensorBoard too.")
+        bool, typer.Option("--tensorboard", help="Also write the metrics for TensorBoard.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     as_json: JsonOption = False,
 ) -> None:
-    """Train a model on the `train` split of a dataset, with a head for every platform.
+    """Train a model on the `train` split of a dataset, with a head per platform.
 
-    A run that was cut short goes on where it stopped when the same command is given again. Several processes
-    train together when torchrun starts them: torchrun --nproc-per-node 2 --no-python tlp-tvm train ...
+    If interrupted, rerun the command; the result is identical. To train in several processes:
+    torchrun --nproc-per-node 2 --no-python tlp-tvm train ...
 
-    With --add-to, a new head on a trained model instead:
+    With --add-to, train a new head on a trained model instead:
     tlp-tvm train data/mine --add-to epyc --platform mine --out runs/epyc-and-mine
 
     Example: tlp-tvm train datasets/epyc --out runs/epyc

@@ -35,69 +35,77 @@ def tune(
         str,
         typer.Argument(
             metavar="NET",
-            help="Name of a network, e.g. resnet_18-224, or an .onnx, .pt, .pth or .torchscript file.",
+            help="A built-in network, e.g. resnet_18-224, or an .onnx, .pt, .pth or .torchscript file.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder of the run; one that exists is gone on with.")],
+    out: Annotated[Path, typer.Option(help="Folder of the run; an existing run is resumed.")],
     model: Annotated[
         str,
         typer.Option(
-            help="Model that scores: a shipped name, a checkpoint folder or an exported file; "
-            "if left out, that of the run that is gone on with, or else the framework's."
+            help="Model that scores: a shipped name, a checkpoint folder or an exported file. Default: the "
+            "model of the resumed run, or else the framework's shipped model."
         ),
     ] = "",
-    target: Annotated[str, typer.Option(help="TVM target; this machine's CPU if left out.")] = "",
+    target: Annotated[str, typer.Option(help="TVM target. Default: this machine's CPU.")] = "",
     trials: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Programs to measure in all; 0: the model alone chooses, even for a target elsewhere.",
+            help="Programs to measure in total. With 0 the model chooses alone, for any target.",
         ),
     ] = 200,
     platform: Annotated[
-        str | None, typer.Option(help="Platform of the model; the one that the target names if left out.")
+        str | None, typer.Option(help="Platform of the model. Default: the one that the target names.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the search.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
     measures_per_round: Annotated[
-        int, typer.Option(min=0, help="Programs of one task measured in a row; 0 chooses.")
+        int, typer.Option(min=0, help="Programs measured per round; 0 for the default.")
     ] = 0,
     shape: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=1,3,224,224", help="Shape of an input that the file leaves open; repeat."),
+        typer.Option(
+            metavar="NAME=1,3,224,224", help="Shape of an input that the file leaves open. Repeatable."
+        ),
     ] = None,
     warm_start: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="LOG", help="Log or folder of an earlier run: its programs of the same tasks are a start."
+            metavar="LOG", help="Log or folder of an earlier run: start from its programs of the same tasks."
         ),
     ] = None,
     similar: Annotated[
         bool,
         typer.Option(
-            help="Fit programs of like tasks with other shapes of --warm-start, and begin with them."
+            help="Also start from --warm-start programs of the same operators at other shapes, made to fit."
         ),
     ] = False,
     choose: Annotated[
         str,
-        typer.Option(help="What is measured: diverse, by what it may teach too, or top, as TVM picks."),
+        typer.Option(
+            help="Programs to measure: diverse also counts what they may teach; top takes the best scores."
+        ),
     ] = "diverse",
     scheduler: Annotated[
         str,
-        typer.Option(help="Which task is next: gradient, as TVM decides, or headroom, by what is expected."),
+        typer.Option(
+            help="Next task: gradient, by past gains as TVM does, or headroom, by the expected gain."
+        ),
     ] = "gradient",
     patience: Annotated[
-        int, typer.Option(min=0, help="Programs of a task without a gain before it is left; 0 for never.")
+        int, typer.Option(min=0, help="Leave a task after this many programs without a gain; 0 for never.")
     ] = 0,
     hopeless: Annotated[
         float,
-        typer.Option(min=0, help="Time programs this many times slower than the best once; 0 for none."),
+        typer.Option(
+            min=0, help="Time a program only once if it is this many times slower than the best; 0 for never."
+        ),
     ] = 0.0,
     framework: FrameworkOption = "ansor",
     as_json: JsonOption = False,
 ) -> None:
-    """Tune a whole network, time it untuned and tuned, and write it as a library.
+    """Tune a network, time it untuned and tuned, and write it as a library.
 
-    Programs are measured on this machine. Ctrl-C stops; the same command goes on.
+    Programs are measured on this machine. Ctrl-C stops the run; the same command resumes it.
 
     Example: tlp-tvm tune dqn --trials 100 --out runs/dqn
 
@@ -150,7 +158,7 @@ def tune(
 
 
 def _tune(run: Callable[[TuneObserver], TuneResult], as_json: bool) -> None:
-    """Tune with a line of progress, and say what came of it."""
+    """Tune with a progress line, then print the result."""
     from tlp_tvm.measuring.native_messages import STANDARD_ERROR
 
     # A descriptor of its own for the progress: standard error itself is TVM's during the search.
@@ -166,7 +174,7 @@ def _observer(progress: Progress) -> Any:
     from tlp_tvm.tuning.tune_observer import TuneObserver
 
     class Shown(TuneObserver):
-        """One line: the step, or programs measured with the estimate and failures so far."""
+        """One line: the step, or the programs measured, the estimate and the failures so far."""
 
         def __init__(self) -> None:
             self.line = progress.add_task("starting", total=None, note="")
@@ -180,7 +188,7 @@ def _observer(progress: Progress) -> Any:
             if not trials:
                 return
             if reused:
-                progress.console.print(f"going on after {reused} programs")
+                progress.console.print(f"resuming after {reused} programs")
             progress.reset(
                 self.line,
                 total=trials,
@@ -234,7 +242,7 @@ def _print(result: TuneResult) -> None:
     for task in result.unmeasured:
         _say(f"no program of {task.name} {lack}: it keeps TVM's own schedule")
     if result.end_to_end is None:
-        _say("this machine does not run programs for that target: the network is not timed")
+        _say("this machine cannot run programs for that target: the network is not timed")
     else:
         _say_times(result.end_to_end)
     head = f", platform {result.platform}" if result.platform else ""
@@ -259,9 +267,9 @@ def _say_times(ended: EndToEnd) -> None:
         f"{ended.speedup:.2f}x (outputs differ by {ended.difference:.1g})"
     )
     if ended.difference > ROUNDING:
-        _say("the outputs differ by more than rounding explains: do not use these records")
+        _say("the outputs differ by more than rounding: do not use these records")
     if ended.speedup < 1:
-        _say("the network is faster untuned: measure more programs, with more --trials")
+        _say("the network is faster untuned: measure more programs (--trials)")
 
 
 def _say(text: str) -> None:

@@ -272,7 +272,7 @@ def test_the_command(source: Path, tmp_path: Path) -> None:
             2,
             "expected some of random, grouped, diverse, found best",
         ),
-        (["--few-shot", "beta", "--baselines", "random"], 2, "expected a dataset only"),
+        (["--few-shot", "beta", "--baselines", "random"], 2, "expected only a dataset"),
         (["--few-shot", "beta", "--split", "train"], 1, "expected tasks of the split"),
     ],
 )

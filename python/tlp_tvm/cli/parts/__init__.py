@@ -1,1 +1,1 @@
-"""What commands share, and parts of commands that stand in files of their own."""
+"""What commands share, and parts of commands in files of their own."""

@@ -1,4 +1,4 @@
-"""`tlp-tvm train --add-to`: a head for one more platform."""
+"""`tlp-tvm train --add-to`: a head for a new platform."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def train_addition(
     model: str, dataset: Sequence[Path], out: Path, addition: Addition, *, device: str, as_json: bool
 ) -> None:
-    """Train the head and print how well it ranks, or that as JSON."""
+    """Train the head, then print its metrics as tables or JSON."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from tlp_tvm.cli.evaluate import table_of

@@ -14,7 +14,7 @@ from tlp_tvm.bench.train import TrainResult
 
 
 def extract_table(result: ExtractResult) -> Table:
-    """A row a route, of one target."""
+    """A row per route, for one target."""
     states = f"{result.states:,} states of {result.primitives:.1f} primitives"
     table = Table(title=f"{result.task}, {result.target}: {states}")
     for column in ("route", "states/s", "/ TVM features", "/ Python route"):
@@ -35,7 +35,7 @@ def extract_table(result: ExtractResult) -> Table:
 
 
 def trace_table(results: Sequence[TraceExtractResult]) -> Table:
-    """A row a task and target of MetaSchedule; narrow enough for a terminal of 80 columns."""
+    """A row per task and target of MetaSchedule, in 80 columns."""
     title = "MetaSchedule candidates embedded per second"
     table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     routes = ("1\nthread", "all\nthreads", "Python\nroute", "ratio\nto it", "to JSON\nroute")
@@ -54,11 +54,11 @@ def trace_table(results: Sequence[TraceExtractResult]) -> Table:
 
 
 def score_table(results: Sequence[ScoreResult]) -> Table:
-    """A row a task and target."""
+    """A row per task and target."""
     first = results[0]
     table = Table(title=f"programs scored per second, {first.threads} threads each")
     names = ("task", "target")
-    columns = (*names, "programs", f"TLP {first.model}", "of it reading", "TVM's XGBModel", "ratio")
+    columns = (*names, "programs", f"TLP {first.model}", "reading alone", "TVM's XGBModel", "ratio")
     for column in (*columns, "in CPU time", "invalid"):
         table.add_column(column, justify="left" if column in names else "right")
     for result in results:
@@ -70,7 +70,7 @@ def score_table(results: Sequence[ScoreResult]) -> Table:
 
 
 def train_table(result: TrainResult) -> Table:
-    """What an epoch takes, and its parts."""
+    """Rates of training and of its parts, and the time of an epoch."""
     way = "streamed" if result.streamed else "in memory"
     table = Table(
         title=f"{result.model}, {result.parameters:,} parameters, layout {result.layout}, {result.platforms} "
@@ -83,6 +83,6 @@ def train_table(result: TrainResult) -> Table:
         table.add_column(column, justify="left" if column == "what" else "right")
     seconds = (f"{value:,.0f} s" for value in result.epochs.values())
     table.add_row("training, embedding included", f"{result.training:,.0f}", *seconds)
-    table.add_row("only reading and embedding", f"{result.batches:,.0f}")
-    table.add_row("only the network", f"{result.network:,.0f}")
+    table.add_row("reading and embedding alone", f"{result.batches:,.0f}")
+    table.add_row("the network alone", f"{result.network:,.0f}")
     return table

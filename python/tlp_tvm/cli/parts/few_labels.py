@@ -1,4 +1,4 @@
-"""`tlp-tvm evaluate --few-shot`: what recipes make of few labels of a platform."""
+"""`tlp-tvm evaluate --few-shot`: recipes for few labels of a platform."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EPOCHS = 40
 
 @dataclass(frozen=True)
 class FewShotOptions:
-    """What the command line said."""
+    """Options of the command line."""
 
     target: str
     labels: str
@@ -40,7 +40,7 @@ class FewShotOptions:
 
 
 def evaluate_few_shot(dataset: Sequence[Path], options: FewShotOptions) -> None:
-    """Train, judge and print; what is in the cache is not trained again."""
+    """Train, evaluate and print; cached trainings are reused."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from tlp_tvm.evaluation.corpus import Corpus
@@ -100,7 +100,7 @@ def _parts(text: str) -> list[str]:
 
 
 def few_shot_table(found: FewShot, title: str) -> Table:
-    """The rows as a table: networks one after the other, in each the labels, in each the recipes."""
+    """The rows as a table, by network, number of labels and recipe."""
     from rich.table import Table
 
     table = Table(title=title, caption="mean ± standard deviation over seeds")

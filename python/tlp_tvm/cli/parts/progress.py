@@ -1,4 +1,4 @@
-"""What commands show while they work: a spinner or bar in a terminal, a line a step where there is none."""
+"""Progress of commands: a spinner or bar in a terminal, otherwise a line per step."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from tlp_tvm.cli.parts.common import progress_console
 
 
 def text_column(template: str) -> TextColumn:
-    """A column whose fields are text, brackets and all."""
+    """A column whose fields are plain text, brackets included."""
     return TextColumn(template, markup=False)
 
 
 @contextmanager
 def status(text: str) -> Iterator[Callable[[str], None]]:
-    """Say what is going on.
+    """Show the current step.
 
     Args:
-        text: of the first step.
+        text: the first step.
 
     Yields:
-        What takes the text of the next step.
+        A function that takes the next step.
     """
 
     def tell(step: str) -> None:
@@ -50,14 +50,14 @@ def status(text: str) -> Iterator[Callable[[str], None]]:
 class MeasuringProgress(Progress):
     """A line that counts measured programs, with a field `note` for the rest.
 
-    Where there is no terminal, a line is printed whenever another step, task or model has its turn.
+    Without a terminal, it prints a line whenever the step, task or model changes.
     """
 
     def __init__(self, stream: TextIO) -> None:
         """Show nothing yet.
 
         Args:
-            stream: where to draw; standard error itself is TVM's while programs are measured.
+            stream: where to draw; TVM uses standard error while programs are measured.
         """
         super().__init__(
             SpinnerColumn(),

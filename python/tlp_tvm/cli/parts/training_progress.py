@@ -1,4 +1,4 @@
-"""What `tlp-tvm train` shows while it works: programs done, how many a second, the time left."""
+"""Progress of `tlp-tvm train`: programs done, their rate, the time left."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class SpeedColumn(ProgressColumn):
-    """Programs a second, once there is something to divide."""
+    """Programs per second, once there is a rate."""
 
     def render(self, task: Task) -> Text:
-        """The rate of the last seconds, or of all that was done."""
+        """The recent rate, or the mean rate at the end."""
         speed = task.finished_speed or task.speed
         return Text("" if speed is None else f"{speed:,.0f} programs/s")
 
 
 class TrainingProgress:
-    """The callbacks of `train_model`; a process that does not write is silent."""
+    """Callbacks of `train_model`; a process that does not write is silent."""
 
     def __init__(self, *, silent: bool = False) -> None:
         columns = (
@@ -40,7 +40,7 @@ class TrainingProgress:
         self._text = ""
 
     def data(self, data: MeasuredDataset, validation: MeasuredDataset | None) -> None:
-        """Say what there is, and begin."""
+        """Print the size of the data, and start."""
         held_out = f", {len(validation.tasks)} held out" if validation else ""
         names = ", ".join(p.name for p in data.platforms)
         streamed = ", streamed" if data.is_streamed else ""
@@ -50,7 +50,7 @@ class TrainingProgress:
         self._progress.start()
 
     def epoch(self, entry: dict[str, Any]) -> None:
-        """An epoch is done."""
+        """After an epoch."""
         self._text = f"epoch {entry['epoch']}, loss {entry['loss']:.3f}"
         if "validation" in entry:
             found = entry["validation"]
@@ -59,13 +59,13 @@ class TrainingProgress:
             self._progress.update(self._training, description=self._text)
 
     def batch(self, done: int, total: int) -> None:
-        """Some programs are done; what an earlier run did is no part of the rate."""
+        """After a batch; programs of an earlier run do not count into the rate."""
         if self._training is None:
             self._training = self._progress.add_task(self._text, total=total, completed=done, what="training")
         self._progress.update(self._training, completed=done)
 
     def fold(self, done: int, total: int) -> None:
-        """A training of the cross-validation is done."""
+        """After a training of the cross-validation."""
         if self._judging is None:
             self._judging = self._progress.add_task("", total=total, what="cross-validation")
         self._progress.update(self._judging, completed=done, description=f"{done} of {total} trainings")

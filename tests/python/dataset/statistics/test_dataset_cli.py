@@ -79,7 +79,7 @@ def test_bad_lines_are_passed_over_when_asked(tmp_path: Path) -> None:
     (source / "alpha" / "train" / "bad.json").write_text("no record\n")
     assert "bad.json:1: " in refused("dataset", "build", source, "--out", tmp_path / "out")
     text = succeed("dataset", "build", source, "--out", tmp_path / "out", "--skip-bad-lines")
-    assert "passed over: 1 lines (" in text
+    assert "skipped: 1 lines (" in text
 
 
 def test_a_tenset_tree_is_imported(source: Path, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_statistics_as_table_json_and_page(built: Path, tmp_path: Path) -> None:
 
 
 def test_damage_is_found(built: Path, tmp_path: Path) -> None:
-    assert "126 programs, every checksum agrees" in succeed("dataset", "verify", built)
+    assert "126 programs, all checksums match" in succeed("dataset", "verify", built)
     copy = tmp_path / "copy"
     copy.mkdir()
     for file in built.iterdir():
