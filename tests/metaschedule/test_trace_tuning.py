@@ -68,7 +68,7 @@ def a_run_says_all_that_its_page_shows(folder: Path, result: TuneResult) -> None
     assert f"database_tuning_record.json, {result.trials} programs" in page
     with (folder / "database_tuning_record.json").open("a") as log:
         log.write("[0, [")
-    assert "The last line of the log is not whole" in report_page(folder)
+    assert "The last line of the log is incomplete" in report_page(folder)
 
 
 def a_fresh_process_runs_the_library(folder: Path) -> None:

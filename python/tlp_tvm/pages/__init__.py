@@ -1,4 +1,4 @@
-"""HTML pages that need no other file: their shared parts, and those of tuning runs and comparisons."""
+"""Self-contained HTML pages of tuning runs, comparisons and datasets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def report_page(folder: str | os.PathLike[str], model: str | None = None) -> str
 
     Args:
         folder: that `tlp-tvm tune` or `tlp-tvm compare` wrote; nothing in it is changed.
-        model: a shipped model or a checkpoint folder, to score a run's programs; None for the run's own, if
-            it is a shipped one.
+        model: a shipped model or a checkpoint folder that scores the run's programs; None for the run's own
+            model, if it is a shipped one.
 
     Returns:
         HTML.

@@ -1,4 +1,4 @@
-"""A comparison of cost models as one HTML page that needs no other file."""
+"""A comparison of cost models as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from tlp_tvm.pages.page import (
 from tlp_tvm.pages.plots import colour
 
 WHOLE = 16
-"""Rows up to which the whole table of tasks is on the page."""
+"""Up to this many rows, the table of tasks does not scroll."""
 
 _SETTINGS = ("contenders", "target", "cpu", "model", "trials")
 _SPENT = (
-    "Of all searches together. Search: choosing programs but for scoring them. A comparison keeps latencies "
-    "but no records: of failures it knows the number and not the reason, and no score is held against them."
+    "Summed over all searches. Search: choosing programs, without scoring them. A comparison keeps latencies "
+    "but no records: it shows how many programs failed, but neither reasons nor scores."
 )
-_PANELS = "Best latency against the search's own clock; a line a seed."
+_PANELS = "Best latency against the search's own clock; one line per seed."
 
 
 def comparison_page(folder: Path) -> str:
@@ -83,9 +83,9 @@ def _page(folder: Path, comparison: Comparison) -> str:
             section("Where the time went", _SPENT, *_spent(comparison, runs)),
         ]
     else:
-        parts.append(notes(["No search is whole yet: the first task is still being compared."]))
+        parts.append(notes(["No search is complete yet: the first task is still being compared."]))
     parts += [
-        facts("Settings", f"As {RESULTS} has them.", {name: _text(content.get(name)) for name in _SETTINGS}),
+        facts("Settings", f"From {RESULTS}.", {name: _text(content.get(name)) for name in _SETTINGS}),
         facts("Versions", "", {**content.get("versions", {}), "this page": f"tlp_tvm {__version__}"}),
         tag("footer", folder),
     ]
@@ -125,14 +125,14 @@ def _failed(session: dict[str, Any]) -> int:
 def _against(comparison: Comparison) -> list[Html]:
     baseline, rows = comparison.baseline, comparison.against_baseline()
     if baseline is None:
-        return [heading("Against TVM's own model", "xgb took no part, so nothing is held against it.")]
+        return [heading("Against TVM's own model", "xgb took no part, so there is no baseline.")]
     text = (
         f"Means are geometric, over tasks and seeds. Latency: best / {baseline}'s best; below 1 is faster. "
-        f"Level: how many searches came to {baseline}'s best. Sooner, fewer: {baseline}'s whole time, and "
-        "its programs, / those taken to get there, over the searches that did. Sooner, all: the others with "
-        "their whole time, which flatters them."
+        f"Matched: searches that reached {baseline}'s best. Speedup, fewer: {baseline}'s total time, and its "
+        "programs, / those needed to match, over the matched searches. Speedup, all: unmatched searches "
+        "count with their total time, which flatters the model."
     )
-    names = ["model", ">searches", ">latency", ">worst", ">level", ">sooner", ">sooner, all", ">fewer"]
+    names = ["model", ">searches", ">latency", ">worst", ">matched", ">speedup", ">speedup, all", ">fewer"]
     cells: list[list[object]] = [
         [
             dotted(colour(comparison.contenders.index(row.contender)), row.contender),
@@ -154,12 +154,12 @@ def _ratio(value: float, form: str, unit: str = "") -> str:
 
 
 def _tasks_sentence(comparison: Comparison) -> str:
-    level = f", when it was level with {comparison.baseline}" if comparison.baseline else ""
+    level = f", when it matched {comparison.baseline}" if comparison.baseline else ""
     return (
-        "Latency of the fastest program, timed anew beside those of the other models, the lowest of a row "
-        "bold; below it the first program that ran, GFLOP/s of the fastest"
-        f"{level}, and failed programs. Share: of the time of all these tasks, each with the best that any "
-        "model found and as often as its network has it."
+        "Final latency of the fastest program, timed beside those of the other models; the lowest of a row "
+        "is bold. Below it: the first program that ran, GFLOP/s of the fastest"
+        f"{level}, and failed programs. Share: of the time of all these tasks, with the best program of any "
+        "model, weighted by how often the network has the task."
     )
 
 
@@ -209,7 +209,7 @@ def _cell(run: Run, group: dict[str, Any], fastest: float, goal: float, *, is_ba
         told.append(f"{group['flop'] / best / 1e9:.3g} GFLOP/s")
     reached = run.reached(goal)
     if reached is not None and np.isfinite(goal):
-        told.append(f"{'there' if is_base else 'level'} at {reached[1]:.0f} s, program {reached[0]}")
+        told.append(f"{'reached' if is_base else 'matched'} at {reached[1]:.0f} s, program {reached[0]}")
     if failed := _failed(group["sessions"][run.contender]):
         told.append(f"{failed} failed")
     head = tag("b", text) if best == fastest else text

@@ -1,4 +1,4 @@
-"""Pictures of a comparison, SVG in text."""
+"""Plots of a comparison as SVG text."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PANELS = 24
-"""Tasks with a picture of their own; the table has all."""
+"""Tasks with a plot of their own; the table has all."""
 
 _STEPS = 200
 
 _SHORTEST = 1e-3
-"""Seconds to which clocks are written."""
+"""Resolution of clocks, seconds."""
 
 _PROGRAMS = (
-    "Best latency that any model found in the end / best so far, mean over tasks and seeds; before the first "
-    "program that ran it is 0."
+    "Best final latency of any model / best so far, mean over tasks and seeds; 0 before the first program "
+    "that ran."
 )
-_SECONDS = "The same against each search's own clock; a search that is over keeps its best."
+_SECONDS = "The same against each search's own clock; a finished search keeps its best."
 _LEVEL = (
-    "A point a search: the whole time of {0} / the time until this model had {0}'s best. A cross on the "
-    "left never came there."
+    "One point per search: total time of {0} / time until this model matched {0}'s best. A cross on the left "
+    "marks a search that never did."
 )
-_SPENT = "Seconds of all searches of a model. Search: choosing programs but for scoring them."
+_SPENT = "Seconds of all searches of a model. Search: choosing programs, without scoring them."
 
 
 def curves(comparison: Comparison, runs: list[Run]) -> list[tuple[str, str, Html]]:
     """All searches together.
 
     Returns:
-        Title, one sentence on how to read it, and the SVG of each; an empty SVG where there is nothing.
+        Title, caption and SVG of each; an empty SVG where there is nothing to draw.
     """
     names, baseline = comparison.contenders, comparison.baseline
     level = draw(partial(_level, names, baseline, runs)) if baseline else Html()
     return [
         ("Against programs measured", _PROGRAMS, draw(partial(_together, names, runs, False))),
         ("Against time", _SECONDS, draw(partial(_together, names, runs, True))),
-        (f"When they were level with {baseline}", _LEVEL.format(baseline), level),
+        (f"Speedup to match {baseline}", _LEVEL.format(baseline), level),
         ("Where the time went", _SPENT, draw(partial(bars, total_spent(comparison, runs)))),
     ]
 
 
 def panels(comparison: Comparison, runs: list[Run]) -> list[tuple[str, str, Html]]:
-    """A picture a task, as `curves`."""
+    """One plot per task, as `curves`."""
     tasks = list(dict.fromkeys(run.task for run in runs))[:PANELS]
     pictures = []
     for task in tasks:
@@ -65,7 +65,7 @@ def panels(comparison: Comparison, runs: list[Run]) -> list[tuple[str, str, Html
 
 
 def total_spent(comparison: Comparison, runs: list[Run]) -> dict[str, dict[str, float]]:
-    """Model to part to seconds, of all its searches."""
+    """Model to part to seconds, summed over its searches."""
     totals: dict[str, dict[str, float]] = {name: {} for name in comparison.contenders}
     for run in runs:
         for part, seconds in run.spent.items():
@@ -137,12 +137,12 @@ def _level(names: tuple[str, ...], baseline: str, runs: list[Run], axes: Axes) -
     axes.grid(True, axis="x")
     axes.set_yticks(range(len(others)), [short(name) for name in others])
     axes.set_ylim(len(others) - 0.5, -0.5)
-    axes.set_xlabel(f"sooner than {short(baseline)}")
+    axes.set_xlabel(f"speedup over {short(baseline)}")
     return True
 
 
 def _best_at(run: Run, x: NDArray[np.float64], on_clock: bool) -> NDArray[np.float64]:
-    """Its best latency at each x; infinity before the first program that ran."""
+    """Best latency at each x; infinity before the first program that ran."""
     ends = run.clock if on_clock else np.arange(1, len(run.best) + 1)
     measured = np.searchsorted(ends, x, side="right")
     return np.concatenate([[np.inf], run.best])[measured]

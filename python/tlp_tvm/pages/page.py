@@ -1,4 +1,4 @@
-"""What the HTML pages share: skeleton, style, cards, notes, figures and tables."""
+"""Shared parts of the HTML pages: skeleton, style, cards, notes, figures and tables."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ footer { margin-top: 40px; color: var(--soft); font-size: 12.5px; word-break: br
 
 
 class Html(str):
-    """HTML. Whatever else comes to a page is text, and `html_of` escapes it."""
+    """HTML. Everything else on a page is text, and `html_of` escapes it."""
 
     __slots__ = ()
 
 
 def html_of(value: object) -> Html:
-    """HTML as it is; the text of anything else, with nothing in it that a browser takes for markup."""
+    """HTML unchanged; anything else as escaped text."""
     return value if isinstance(value, Html) else Html(escape(str(value)))
 
 
@@ -73,17 +73,17 @@ def tag(name: str, *inner: object, **attributes: str) -> Html:
 
 
 def joined(parts: Iterable[object]) -> Html:
-    """HTML and values, one after the other."""
+    """HTML and values, concatenated."""
     return Html("".join(map(html_of, parts)))
 
 
 def lines(parts: Iterable[object]) -> Html:
-    """HTML and values, one below the other."""
+    """HTML and values, one per line."""
     return Html("<br>".join(map(html_of, parts)))
 
 
 def page(title: str, parts: Sequence[Html]) -> str:
-    """A whole page.
+    """A complete page.
 
     Args:
         title: of the window, plain text.
@@ -98,21 +98,21 @@ def page(title: str, parts: Sequence[Html]) -> str:
 
 
 def title(name: str, lead: str) -> Html:
-    """What a page begins with, plain text both."""
+    """The head of a page; both plain text."""
     return joined([tag("h1", name), tag("p", lead)])
 
 
 def cards(numbers: Mapping[str, str]) -> Html:
-    """Large numbers, each above its name; plain text both."""
+    """Large numbers, each above its name; both plain text."""
     inner = [tag("div", tag("b", value), tag("span", label), kind="card") for label, value in numbers.items()]
     return tag("div", *inner, kind="cards")
 
 
 def figures(pictures: Sequence[tuple[str, str, Html]], *, small: bool = False) -> Html:
-    """Pictures side by side.
+    """Plots side by side.
 
     Args:
-        pictures: title, one sentence on how to read it, and the SVG of each; those without SVG are left out.
+        pictures: title, caption and SVG of each; those without SVG are left out.
         small: three in a row instead of two.
     """
     inner = [tag("figure", tag("h3", name), tag("p", text), svg) for name, text, svg in pictures if svg]
@@ -120,12 +120,12 @@ def figures(pictures: Sequence[tuple[str, str, Html]], *, small: bool = False) -
 
 
 def notes(sentences: Sequence[str]) -> Html:
-    """What a reader must know first; plain text."""
+    """What a reader must know first, as plain text."""
     return joined(tag("p", sentence, kind="note") for sentence in sentences)
 
 
 def dotted(colour: str, name: str) -> Html:
-    """A name behind a dot of its colour in the pictures."""
+    """A name behind a dot in its colour."""
     return joined([tag("span", kind="dot", style=f"background:{colour}"), name])
 
 
@@ -139,7 +139,7 @@ def section(
         text: how to read the table, plain text.
         columns: names; ">" in front makes a column of numbers, "~" one that may wrap.
         rows: cells, one for each column: HTML, or values that are shown as text.
-        whole: whether a long table makes the page longer, rather than scroll in a frame of its own.
+        whole: whether a long table extends the page instead of scrolling in a frame.
     """
     kinds = [{">": "n", "~": "wide"}.get(column[:1], "") for column in columns]
     heads = zip(kinds, columns, strict=True)
@@ -153,7 +153,7 @@ def section(
 
 
 def heading(name: str, text: str) -> Html:
-    """A heading and a text, plain text both."""
+    """A heading and a text, both plain."""
     return joined([tag("h2", name), tag("p", text)])
 
 
@@ -164,7 +164,7 @@ def filled(names: list[str], rows: list[list[object]]) -> tuple[list[str], list[
 
 
 def facts(name: str, text: str, values: Mapping[str, object]) -> Html:
-    """A table of names and values, plain text both; None and empty ones are left out."""
+    """A table of names and values, both plain text; None and empty ones are left out."""
     rows = [[what, tag("code", value)] for what, value in flat(values).items() if value not in (None, "")]
     return section(name, text, ["what", "~value"], rows, whole=True)
 

@@ -1,4 +1,4 @@
-"""A tuning run read back from its folder, whole or stopped in the middle; the folder stays as it is."""
+"""A complete or stopped tuning run, read from its folder; the folder is not changed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tlp_tvm.tuning.run_folder import FORMAT, FORMAT_VERSION, LOG
 
 @dataclass(frozen=True)
 class ReportedTask:
-    """One task, as far as it is known.
+    """One task, as far as known.
 
     Attributes:
-        name: TVM's description; a number where the run was stopped before it said.
+        name: TVM's description; a number if the run was stopped before it was known.
         workload_key: TVM's key.
         weight: how often the task appears in the network; 1 where that is not known.
         flops: floating-point operations; None where they are not known.
@@ -47,16 +47,16 @@ class ReportedTask:
 
 @dataclass(frozen=True)
 class TuningRun:
-    """What a folder says of its run.
+    """A run, as its folder describes it.
 
     Attributes:
         folder: where it is.
         content: run.json.
-        tasks: of the network; of a run that was stopped before it had split it, those of its log.
+        tasks: of the network; those of the log if the run was stopped before the network was split.
         history: what was measured; its task ids are places in `tasks`.
         batch: the records of the log.
         rows: (N,) the records of `history`.
-        cut: whether the log ends in a line that is not whole.
+        cut: whether the log ends in an incomplete line.
     """
 
     folder: Path
@@ -69,7 +69,7 @@ class TuningRun:
 
     @property
     def log(self) -> str:
-        """Name of the file with what was measured."""
+        """Name of the file with the measured programs."""
         return RECORDS if isinstance(self.batch, TraceBatch) else LOG
 
     @property
@@ -79,7 +79,7 @@ class TuningRun:
 
     @property
     def unreported(self) -> int:
-        """Programs of the log that the results do not know: the run was gone on with and stopped."""
+        """Programs of the log newer than the results: the run was resumed and stopped."""
         return len(self.history) - int(self.content["trials"]) if self.ended else 0
 
     @property
@@ -145,7 +145,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 def _log(path: Path) -> tuple[RecordBatch, bool]:
-    """The records, and whether the last line was cut off, as a kill leaves it."""
+    """The records, and whether the last line is incomplete, as after a kill."""
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -161,7 +161,7 @@ def _log(path: Path) -> tuple[RecordBatch, bool]:
 
 
 def _database(path: Path) -> tuple[TraceBatch, bool]:
-    """The same of MetaSchedule's records."""
+    """The same for MetaSchedule's records."""
     try:
         return read_database(path)
     except DatasetError as error:
@@ -199,7 +199,7 @@ def _task(
 
 
 def _check(run: TuningRun) -> None:
-    """Touch what the page shows, so that a damaged file is found here."""
+    """Touch what the page shows, so that a damaged file fails here."""
     content = run.content
     for entry in ("network", "target", "model"):
         content[entry].strip()

@@ -1,4 +1,4 @@
-"""What the pictures share: style, colours, number formats, and drawing as SVG in text."""
+"""Shared by all plots: style, colours, number formats, drawing as SVG text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = ("#2f6fde", "#e0723a", "#2a9d6f", "#a44fc1", "#c23b5a", "#6b7a8f", "#b59a1d")
-"""Of whatever a picture has several of, in their order."""
+"""Colours of series, in order."""
 
 _STYLE = {
     "svg.fonttype": "none",
@@ -34,20 +34,20 @@ _STYLE = {
 }
 
 LARGE, SMALL = (6.4, 3.5), (4.2, 3.1)
-"""Sizes of a picture in inches: two and three in a row."""
+"""Sizes of a plot in inches: two and three in a row."""
 
 WIDE, SPARSE = 4.0, 500.0
-"""Highest / lowest value from which on a scale is logarithmic, and from which on it has few ticks."""
+"""Highest / lowest value above which a scale is logarithmic, and above which it has few ticks."""
 
 
 LONGEST_NAME = 33
 
 
 def draw(picture: Callable[[Axes], bool], size: tuple[float, float] = LARGE) -> Html:
-    """Draw a picture.
+    """Draw a plot.
 
     Args:
-        picture: draws, and says whether there is anything to see.
+        picture: draws, and returns whether there is anything to see.
         size: width and height in inches.
 
     Returns:
@@ -70,17 +70,17 @@ def draw(picture: Callable[[Axes], bool], size: tuple[float, float] = LARGE) -> 
 
 
 def short(name: str) -> str:
-    """A name that leaves room for the picture."""
+    """A name shortened to leave room for the plot."""
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."
 
 
 def colour(i: int) -> str:
-    """The i-th colour; they begin anew after the last."""
+    """The i-th colour, cyclic."""
     return COLOURS[i % len(COLOURS)]
 
 
 def fitting_scale(axes: Axes, which: Literal["x", "y"], low: float, high: float) -> None:
-    """Set one scale: logarithmic with ticks at 1, 2 and 5 where values span much, linear where they do not.
+    """Set one scale: logarithmic with ticks at 1, 2 and 5 for a wide range of values, else linear.
 
     Args:
         axes: of the picture.
@@ -109,7 +109,7 @@ def plain(value: float, _: float) -> str:
 
 
 def bars(parts: Mapping[str, Mapping[str, float]], axes: Axes, *, legend: bool = True) -> bool:
-    """Seconds as horizontal bars, each stacked of its parts, with its sum behind it.
+    """Seconds as horizontal bars, stacked by part, with the sum behind each.
 
     Args:
         parts: bar to part to seconds; a part has the same colour in every bar.

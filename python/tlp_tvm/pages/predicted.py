@@ -1,4 +1,4 @@
-"""What a model says of the programs that a run measured, beside what was measured."""
+"""A model's scores of a run's programs, compared with their measurements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tlp_tvm.model.scoring import ScoringModel
 
 ENOUGH = 3
-"""Programs that ran, from which on a task has a rank correlation."""
+"""Fewest programs that ran for a task to have a rank correlation."""
 
 
 @dataclass(frozen=True)
@@ -45,29 +45,28 @@ def predict(run: TuningRun, name: str | None) -> Predicted | str:
 
     Args:
         run: whose programs.
-        name: a shipped model, or a checkpoint folder; None for the run's own, if it is a shipped one. A
-            folder that came from somebody else must not choose what is opened here, and an exported model is
-            code.
+        name: a shipped model or a checkpoint folder; None for the run's own, if it is a shipped one. A
+            received folder must not choose what is opened here, and an exported model is code.
 
     Returns:
-        The scores, or in a sentence why there are none.
+        The scores, or a sentence that says why there are none.
     """
     if not len(run.history):
-        return "No program was measured, so there is nothing to hold the model's scores against."
+        return "No program was measured, so there is nothing to compare the model's scores with."
     from tlp_tvm.model.checkpoint import load_weights, shipped_models
 
     source = str(name or run.content.get("model_source", run.content["model"]))
     if name is None and source not in shipped_models():
         return (
-            f"The run was tuned by {source}, which is no shipped model, and a page opens no file that a run "
-            "names: --model with a checkpoint folder holds its scores against what was measured."
+            f"The run was tuned by {source}, which is not a shipped model, and a page opens no file that a "
+            "run names. To compare scores with measurements, give --model a checkpoint folder."
         )
     try:
         model = load_weights(source)
         platform = _platform(model, run)
         scores = model.score(run.batch.encode(model.layout)[run.rows], platform)
     except (ModelFileError, LayoutError, OSError) as error:
-        return f"The model cannot be loaded, so nothing is predicted here: {error}; --model names another."
+        return f"The model cannot be loaded, so there are no scores: {error}; choose another with --model."
     tasks = range(len(run.tasks))
     found = [_of_task(scores, run.history.latencies, run.history.task_ids == i) for i in tasks]
     return Predicted(
@@ -80,7 +79,7 @@ def predict(run: TuningRun, name: str | None) -> Predicted | str:
 
 
 def _platform(model: ScoringModel, run: TuningRun) -> str:
-    """The head that the run says; where it does not, the one that the target names."""
+    """The head that run.json names, or else the one that the target names."""
     said = run.content.get("platform")
     from tlp_tvm.model.scoring import MEAN, platform_or_mean
 

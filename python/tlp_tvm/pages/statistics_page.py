@@ -1,4 +1,4 @@
-"""Statistics of a dataset as one HTML page that needs no other file."""
+"""Statistics of a dataset as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tlp_tvm.pages.plots import colour
 from tlp_tvm.pages.statistics_plots import plots
 
 TASKS_SHOWN = 500
-"""A page with more is slow to open; the JSON has them all."""
+"""A page with more is slow to open; the JSON has all."""
 
 
 def statistics_page(statistics: DatasetStatistics) -> str:
-    """The page: counts, pictures, and a table each of platforms, collisions, layouts, networks and tasks."""
+    """The page: counts, plots, and tables of platforms, collisions, layouts, networks and tasks."""
     told = summary_of(statistics)
     name = statistics.dataset.path.name
     parts = [
@@ -33,34 +33,38 @@ def statistics_page(statistics: DatasetStatistics) -> str:
 
 
 _PLATFORMS = (
-    "Spread: slowest / fastest program of a task, median over tasks. Noise: standard deviation over the "
+    "Spread: slowest / fastest program of a task, median over tasks. Noise: standard deviation of the "
     "repeats of a measurement / their mean."
 )
 _COLLISIONS = (
-    "Programs that a model cannot tell apart, since their input is equal. Ratio: slowest / fastest latency "
-    "of such a group. Label gap: how far speed / best of the task differs in it, which no model can make "
-    "good. Medians first."
+    "Programs that a model cannot tell apart, as their input is equal. Ratio: slowest / fastest latency of "
+    "such a group. Label gap: the range of speed / best of the task in it, which no model can resolve. "
+    "Medians first."
 )
-_LAYOUTS = "What each layout cannot show, and the shape that would hold 99.9% of the programs whole."
+_LAYOUTS = "What each layout cuts, and the shape that would hold 99.9% of the programs uncut."
 _NETWORKS = (
-    "A task counts for every network that has it. Programs on each platform; below them spread and noise, "
+    "A task counts for every network that has it. Programs per platform; below them spread and noise, "
     "medians over tasks."
 )
 
 
 def _tasks_sentence(told: dict[str, Any]) -> str:
     shown = min(TASKS_SHOWN, len(told["tasks"]))
-    more = f" The {shown} with the most programs; the JSON has all." if shown < len(told["tasks"]) else ""
+    more = (
+        f" Only the {shown} tasks with the most programs; the JSON has all."
+        if shown < len(told["tasks"])
+        else ""
+    )
     return (
-        "Best latency on each platform; below it the median and the slowest program against it, and the "
-        f"noise of the repeats.{more}"
+        "Best latency per platform; below it median / best, slowest / best, and the noise of the "
+        f"repeats.{more}"
     )
 
 
 def _split_sentence(told: dict[str, Any]) -> str:
     rest = {key.replace("_", " "): _text(value) for key, value in told["split"].items() if key != "rule"}
     details = ", ".join(f"{key} {value}" for key, value in rest.items())
-    rule = {"keep": "as its sources say", "task": "by task", "family": "by network"}[told["split"]["rule"]]
+    rule = {"keep": "as in its sources", "task": "by task", "family": "by network"}[told["split"]["rule"]]
     rule += f" ({details})" if details else ""
     sides = "; ".join(
         f"{split}: {counts['tasks']:,} tasks, {counts['programs']:,} programs"

@@ -1,4 +1,4 @@
-"""Statistics of a dataset as pictures, SVG in text."""
+"""Plots of a dataset's statistics as SVG text."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def plots(statistics: DatasetStatistics) -> list[tuple[str, str, Html]]:
-    """The pictures of the page.
+    """The plots of the page.
 
     Returns:
-        Title, one sentence on how to read it, and the SVG of each.
+        Title, caption and SVG of each.
     """
     drawn = [
         ("How good are the programs?", _LABELS_TEXT, draw(partial(_labels, statistics))),
@@ -31,12 +31,14 @@ def plots(statistics: DatasetStatistics) -> list[tuple[str, str, Html]]:
 
 
 _LABELS_TEXT = (
-    "Share of programs whose speed is at least this part of the best known program of their task. A line "
-    "that falls steeply on the left means that most programs are far from the best."
+    "Share of programs that reach at least this share of the best speed of their task. A steep fall on the "
+    "left means that most programs are far from the best."
 )
-_NOISE_TEXT = "Standard deviation over the repeats of a measurement, divided by their mean."
-_LENGTHS_TEXT = "Primitives a program; the dashed lines are what each layout holds."
-_SPREAD_TEXT = "A point a task and platform: its slowest program against its fastest, by the latency of that."
+_NOISE_TEXT = "Standard deviation of the repeats of a measurement, divided by their mean."
+_LENGTHS_TEXT = "Primitives per program; dashed lines show the length of each layout."
+_SPREAD_TEXT = (
+    "One point per task and platform: slowest / fastest program, against the latency of the fastest."
+)
 
 
 def _names(statistics: DatasetStatistics) -> list[str]:
@@ -108,7 +110,7 @@ def _lengths(statistics: DatasetStatistics, axes: Axes) -> bool:
             ha="left" if on_right else "right",
             va="top",
         )
-    axes.set_xlabel("primitives a program")
+    axes.set_xlabel("primitives per program")
     axes.set_ylabel("programs")
     return True
 

@@ -1,4 +1,4 @@
-"""A tuning run as one HTML page that needs no other file."""
+"""A tuning run as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tlp_tvm.pages.tuning_plots import SCATTERS, curves, scatters
 from tlp_tvm.tuning.turns import ROUNDING
 
 WHOLE = 40
-"""Tasks up to which the whole table is on the page."""
+"""Up to this many tasks, the table does not scroll."""
 
 _SETTINGS = (
     "network",
@@ -45,14 +45,14 @@ _SETTINGS = (
     "choice",
 )
 _TASKS = (
-    "The heaviest first. Before: the first program that ran; after: the fastest known. Share: of the sum of "
-    "the tasks' best, each as often as the network has it. Correlation: of the model's scores and the "
-    "measured speeds, by rank. Place: of the fastest program, when the task's are sorted by score."
+    "Heaviest first. Before: the first program that ran; after: the fastest known. Share: of the weighted "
+    "sum of the tasks' best latencies. Correlation: rank correlation of the model's scores and the measured "
+    "speeds. Place: rank of the fastest program by score."
 )
 _PREDICTED = (
-    "A point a measured program, the later the darker; the ring is the fastest. A good model has the fast "
-    "ones on the lower right. The search had chosen these already, so the model separates them worse than "
-    "programs at large."
+    "One point per measured program, later ones darker; the ring marks the fastest. A good model puts fast "
+    "programs on the lower right. The search chose these programs by score, so the model separates them "
+    "worse than random programs."
 )
 
 
@@ -61,7 +61,7 @@ def tuning_page(folder: Path, model: str | None = None) -> str:
 
     Args:
         folder: with run.json and the log.
-        model: a shipped model or a checkpoint folder, to score the programs; None for the run's own, if it
+        model: a shipped model or a checkpoint folder that scores the programs; None for the run's own, if it
             is a shipped one.
 
     Raises:
@@ -74,7 +74,7 @@ def tuning_page(folder: Path, model: str | None = None) -> str:
     except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise TuningError(
             f"{folder / 'run.json'}: expected what a tuning writes, found {type(error).__name__}: {error}; "
-            "run the same tuning again, which keeps what was measured"
+            "run the same tuning again; measured programs are kept"
         ) from error
 
 
@@ -89,8 +89,8 @@ def _page(folder: Path, run: TuningRun, predicted: Predicted | str) -> str:
         section("Tasks", _TASKS, *_tasks(run, heaviest, predicted), whole=len(run.tasks) <= WHOLE),
         *_predicted(run, heaviest, predicted),
         *_failures(run),
-        facts("Settings", "As run.json has them.", {n: run.content.get(n) for n in _SETTINGS}),
-        facts("Results", "What the run left in its folder.", _left(run)),
+        facts("Settings", "From run.json.", {n: run.content.get(n) for n in _SETTINGS}),
+        facts("Results", "Files in the folder of the run.", _left(run)),
         facts("Versions", "", {**run.content.get("versions", {}), "this page": f"tlp_tvm {__version__}"}),
         tag("footer", folder),
     ]
@@ -101,7 +101,7 @@ def _lead(run: TuningRun) -> str:
     content = run.content
     learning = ""
     if "online" in content and len(run.history):
-        learning = ", learning from what it measured" if content["online"] else ", not learning"
+        learning = ", learning from the measurements" if content["online"] else ", not learning"
     head = f" (platform {content['platform']})" if content.get("platform") else ""
     return f"Tuned for {content['target']} by the model {content['model']}{head}{learning}."
 
@@ -110,29 +110,29 @@ def _notes(run: TuningRun) -> list[str]:
     content, said = run.content, []
     if not run.ended:
         said.append(
-            "This run was stopped before its end. The page shows what its log holds; "
+            "This run was stopped before its end. The page shows its log; "
             + ("" if "planned" in content else "names, weights and operations of the tasks, ")
-            + "the timing of the whole network and the time spent are not known yet."
+            + "the latency of the whole network and the time spent are not known yet."
             + ("" if "planned" in content else " Each task counts once.")
         )
     elif run.unreported > 0:
         said.append(
-            f"This run was gone on with and stopped: {run.unreported} programs of its log came after the "
-            "results, and the timing of the whole network and the time spent are those of before."
+            f"This run was resumed and stopped: {run.unreported} programs of its log are newer than the "
+            "results; the latency of the whole network and the time spent are older."
         )
     elif run.unreported < 0:
         said.append(f"The log lacks {-run.unreported} programs that the results count.")
     if run.cut:
-        said.append("The last line of the log is not whole and is left out.")
+        said.append("The last line of the log is incomplete and left out.")
     if run.ended and not len(run.history):
-        said.append("No program was measured: the model alone chose one of each task.")
+        said.append("No program was measured: the model alone chose one program of each task.")
     ended = content.get("end_to_end")
     if run.ended and ended is None:
         said.append("The network was not timed: its target is not the machine that tuned it.")
     if ended is not None and ended["difference"] > ROUNDING:
         said.append(
             f"The outputs of the tuned network differ from those of the untuned one by "
-            f"{ended['difference']:.1g}, more than rounding explains: do not use these records."
+            f"{ended['difference']:.1g}, more than rounding: do not use these records."
         )
     if ended is not None and ended["speedup"] < 1:
         said.append("The network is faster untuned.")
@@ -145,13 +145,13 @@ def _numbers(run: TuningRun) -> dict[str, str]:
     if (ended := content.get("end_to_end")) is not None:
         numbers["network, untuned"] = _ms(ended["untuned_latency"])
         numbers["network, tuned"] = _ms(ended["tuned_latency"])
-        numbers["times as fast"] = f"{ended['speedup']:.2f}x"
+        numbers["speedup"] = f"{ended['speedup']:.2f}x"
     if np.isfinite(run.estimate):
         numbers["sum of tasks' best"] = _ms(run.estimate)
     numbers["tasks"] = f"{len(run.tasks):,}"
     numbers[f"programs, {int(run.history.failures.sum()):,} failed"] = f"{len(run.history):,}"
     if content.get("warm"):
-        numbers["of earlier logs"] = f"{int(content['warm']):,}"
+        numbers["from earlier logs"] = f"{int(content['warm']):,}"
     if spent := sum(content.get("seconds", {}).values()):
         numbers["spent by the last command" if content.get("reused") else "spent"] = f"{spent / 60:.1f} min"
     elif len(run.clock):
@@ -211,11 +211,11 @@ def _predicted(run: TuningRun, heaviest: list[int], predicted: Predicted | str) 
         return [heading(name, predicted)]
     known = predicted.correlation[~np.isnan(predicted.correlation)]
     scored_by = f"Scores of {predicted.model}, platform {predicted.platform}"
-    text = f"{scored_by}, as it was before it learned from this run. {_PREDICTED}"
+    text = f"{scored_by}, before it learned from this run. {_PREDICTED}"
     if len(known):
         text += f" Rank correlation, mean of {len(known)} tasks: {known.mean():.2f}."
     if len(run.tasks) > SCATTERS:
-        text += f" The {SCATTERS} heaviest tasks."
+        text += f" Only the {SCATTERS} heaviest tasks are shown."
     return [heading(name, text), figures(scatters(run, predicted, heaviest), small=True)]
 
 
@@ -241,7 +241,7 @@ def _failures(run: TuningRun) -> list[Html]:
                 "; ".join(filter(None, details.get(kind, []))),
             ]
         )
-    text = "By what the log says; messages are those of the command that ended the run."
+    text = "Counts from the log; messages from the command that ended the run."
     return [section("Failures", text, ["reason", ">programs", ">share", "~tasks", "~messages"], rows)]
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a tuning run, SVG in text."""
+"""Plots of a tuning run as SVG text."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 TASKS_DRAWN = 6
-"""More lines in one picture cannot be told apart."""
+"""More lines in one plot cannot be told apart."""
 
 SCATTERS = 12
 
-_PROGRAMS = "Sum of the tasks' best so far, each as often as the network has it."
-_WARM = " Programs of earlier logs are not in it."
-_SECONDS = "The same against the clock on the wall, searching and measuring included."
-_TASKS = "Each task's first program that ran / its best so far, after each of its own programs."
+_PROGRAMS = "Weighted sum of the tasks' best latencies so far."
+_WARM = " Programs of earlier logs are not included."
+_SECONDS = "The same against wall-clock time, searching and measuring included."
+_TASKS = "First program that ran / best so far, per task, after each of its programs."
 _SPENT = "Seconds of the command that ended the run, by step."
 
 
 def curves(run: TuningRun, heaviest: Sequence[int]) -> list[tuple[str, str, Html]]:
-    """How the run went.
+    """The course of the run.
 
     Args:
         run: what to draw.
-        heaviest: places of the tasks, those with the largest share of the network first.
+        heaviest: indices of the tasks, largest share of the network first.
 
     Returns:
-        Title, one sentence on how to read it, and the SVG of each; an empty SVG where there is nothing.
+        Title, caption and SVG of each; an empty SVG where there is nothing to draw.
     """
     estimates = run.history.estimates([task.weight for task in run.tasks]) * 1e3
     programs = np.arange(1, len(run.history) + 1, dtype=np.float64)
     text = _SECONDS
     if run.content.get("reused"):
-        text += " The run was stopped and gone on with: the break counts too."
+        text += " The run was stopped and resumed: the break is included."
     drawn = draw(partial(_estimate, programs, estimates, "programs measured"))
     clock = run.clock
     on_wall = draw(partial(_estimate, clock, estimates, "seconds")) if len(clock) else Html()
@@ -57,7 +57,7 @@ def curves(run: TuningRun, heaviest: Sequence[int]) -> list[tuple[str, str, Html
 
 
 def scatters(run: TuningRun, predicted: Predicted, heaviest: Sequence[int]) -> list[tuple[str, str, Html]]:
-    """Score against latency, a picture a task; as `curves`."""
+    """Score against latency, one plot per task; as `curves`."""
     pictures = []
     for i in heaviest[:SCATTERS]:
         ran = (run.history.task_ids == i) & np.isfinite(run.history.latencies)
@@ -121,7 +121,7 @@ def _tasks(run: TuningRun, chosen: Sequence[int], axes: Axes) -> bool:
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}x")
     axes.set_xlim(left=0)
     axes.set_xlabel("programs of the task")
-    axes.set_ylabel("faster than its first")
+    axes.set_ylabel("speedup over its first")
     axes.legend(frameon=False, fontsize=8.5)
     return True
 

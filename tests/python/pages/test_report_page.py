@@ -97,7 +97,7 @@ def test_a_comparison_without_tvms_own_model_or_a_whole_search_has_a_page(tmp_pa
     content["groups"][0]["sessions"]["tlp:4"]["latencies"] = [None] * 16
     (folder / "comparison.json").write_text(json.dumps(content))
 
-    assert "No search is whole yet" in begun
+    assert "No search is complete yet" in begun
     page = report_page(folder)
     assert "xgb took no part" in page
     assert "none ran" in page

@@ -184,7 +184,7 @@ def test_scores_are_those_of_the_model_and_of_the_right_programs(whole: Path) ->
 def test_a_model_that_is_gone_is_said_on_the_page(whole: Path) -> None:
     page = report_page(whole, "gone")
 
-    assert "The model cannot be loaded, so nothing is predicted here: gone: expected a shipped model" in page
+    assert "The model cannot be loaded, so there are no scores: gone: expected a shipped model" in page
     assert page.count("<svg") == 4
     assert ">correlation<" not in page
 
@@ -199,7 +199,7 @@ def test_a_run_stopped_in_the_middle_has_a_page_of_its_log(tmp_path: Path) -> No
     assert len(run.history) == len(TASKS) * PROGRAMS - 1
     assert (folder / "log.json").read_text() == text[:-100]
     assert "This run was stopped before its end." in page
-    assert "The last line of the log is not whole" in page
+    assert "The last line of the log is incomplete" in page
     assert page.count("<svg") == 3 + len(TASKS)
     assert f"platform {PLATFORM}" in page  # the target names it
     assert "GFLOP/s" not in page
@@ -213,7 +213,7 @@ def test_a_run_without_a_program_has_a_page(tmp_path: Path) -> None:
 
     assert "No program was measured, so there is nothing" in report_page(begun)
     page = report_page(alone_chose)
-    assert "the model alone chose one of each task" in page
+    assert "the model alone chose one program of each task" in page
     assert "The network was not timed" in page
     assert "nn_conv2d_2" in page
 
@@ -225,8 +225,8 @@ def test_a_run_that_was_gone_on_with_says_what_is_old(tmp_path: Path) -> None:
 
     page = report_page(write_run(tmp_path / "run", content, log_of(lines)))
 
-    assert "gone on with and stopped: 6 programs of its log came after the results" in page
-    assert "by 0.2, more than rounding explains: do not use these records" in page
+    assert "resumed and stopped: 6 programs of its log are newer than the results" in page
+    assert "by 0.2, more than rounding: do not use these records" in page
     assert "The network is faster untuned." in page
 
 
@@ -290,7 +290,7 @@ def test_a_page_opens_no_model_that_a_run_names(tmp_path: Path, monkeypatch: pyt
     page = report_page(folder)
     asked = report_page(folder, str(theirs))
 
-    assert f"The run was tuned by {theirs}, which is no shipped model, and a page opens no file" in page
+    assert f"The run was tuned by {theirs}, which is not a shipped model, and a page opens no file" in page
     assert (
         f"{theirs}: expected a shipped model (epyc, epyc-metaschedule, epyc-small) or a checkpoint folder, "
         "found a file, which may be an exported model, that is, code"
@@ -307,5 +307,5 @@ def test_a_damaged_result_is_a_sentence(tmp_path: Path) -> None:
         report_page(folder)
     assert str(refused.value) == (
         f"{folder}/run.json: expected what a tuning writes, found KeyError: 'untuned'; "
-        "run the same tuning again, which keeps what was measured"
+        "run the same tuning again; measured programs are kept"
     )
