@@ -1,1 +1,1 @@
-"""Throughput beside the alternatives, in one run; the command line prints what these modules measure."""
+"""Throughput, beside the alternatives in the same run; `tlp-tvm bench` prints the results."""

@@ -1,4 +1,4 @@
-"""The cores that a benchmark has."""
+"""The cores of a benchmark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def cores(threads: int) -> Iterator[int]:
-    """Keep this process, and torch, to some cores; TVM's and our native threads are as many as those."""
+    """Limit this process and torch to some cores; TVM's and our native threads follow."""
     import torch
 
     allowed = sorted(os.sched_getaffinity(0))

@@ -1,11 +1,11 @@
-"""How fast are states embedded, beside what one would do without the native reader?
+"""How fast does the native reader embed states, compared with the alternatives?
 
-Set-up: random programs of one task, sampled by Ansor. Per layout, the native reader over the same states
-again and again (warm: they stay in the caches as far as they fit), with one thread and with all; once over
-states that nobody has read before (fresh). Output goes to one array, reused.
+Set-up: random programs of one task, sampled by Ansor. Per layout, the native reader runs repeatedly over the
+same states (warm: in the caches as far as they fit), with one thread and with all, and once over states that
+nothing has read before (fresh). Output goes to one reused array.
 Baselines, same states, same run: TVM's per-store features, which Ansor's own cost model reads; and the Python
-route: TVM serialises each state, `json.loads`, a plain encoder. All take turns, but for the fresh pass.
-Checked before timing: the native embedding equals the Python route's, in every number.
+route: TVM serialises each state, `json.loads`, a plain encoder. All take turns, except for the fresh pass.
+Checked before timing: the native embedding equals the Python route's in every number.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ CPU_TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 CUDA_TARGET = "cuda -arch=sm_70"
 
 LAYOUTS = {"llvm": ("paper-cpu", "ansor"), "cuda": ("paper-gpu", "ansor")}
-"""Layouts timed for each kind of target; the Python route encodes the first."""
+"""Layouts timed per kind of target; the Python route encodes the first."""
 
 STATES_FOR_TVM_FEATURES = {"llvm": 512, "cuda": 128}
-"""TVM's features take milliseconds a state; a subset is enough for a rate."""
+"""TVM's features take milliseconds per state; a subset is enough for a rate."""
 
 THREADS = {"one": 1, "all": 0}
-"""How many the native reader is given, 0 for as many as there are cores."""
+"""Threads of the native reader; 0 for all cores."""
 
 FRESH_AT_MOST = {"cuda": 2000}
-"""TVM samples a state for a GPU in some 18 ms, far longer than one for a CPU: fewer of them serve."""
+"""TVM needs some 18 ms to sample a state for a GPU, far more than for a CPU."""
 
 
 @dataclass(frozen=True)
@@ -51,26 +51,26 @@ class NativeRate:
     warm: float
     """All threads, states read before."""
     fresh: float
-    """All threads, first pass over new states; 0 where none were asked for."""
+    """All threads, first pass over new states; 0 if there was none."""
     fresh_states: int = 0
-    """How many those were."""
+    """States of that pass."""
 
 
 @dataclass(frozen=True)
 class ExtractResult:
-    """Rates in states per second, and the native reader's over each baseline's."""
+    """Rates in states per second, and ratios to the baselines."""
 
     task: str
     target: str
     states: int
     primitives: float
-    """Per state, mean."""
+    """Mean per state."""
     native: list[NativeRate]
     python_route: float
     tvm_features: float
 
     def ratios(self, rate: NativeRate) -> dict[str, float]:
-        """How many times faster than each baseline."""
+        """Speedup over each baseline."""
         return {
             "warm / TVM features": rate.warm / self.tvm_features,
             "fresh / TVM features": rate.fresh / self.tvm_features,
@@ -99,10 +99,10 @@ def bench_extract(
     Args:
         task_name: one of `tlp_tvm.ansor.networks.tasks.OPERATORS`.
         target: a TVM target; "cuda" needs no GPU.
-        states: how many to sample for the warm passes and the baselines.
-        fresh: how many new states to sample for each layout's first pass; `FRESH_AT_MOST` of some targets.
-        seconds: to spend on each rate.
-        progress: gets a line before each phase.
+        states: number of states for the warm passes and the baselines.
+        fresh: number of new states for each layout's first pass; limited by `FRESH_AT_MOST`.
+        seconds: per rate.
+        progress: receives a line before each phase.
     """
     tvm = load_tvm()
     kind = tvm.target.Target(target).kind.name
@@ -156,16 +156,16 @@ def bench_extract(
 def _fresh_rate(
     task: Any, layout: FeatureLayout, count: int, *, seed: int, progress: Callable[[str], None]
 ) -> tuple[float, int]:
-    """The rate of one pass over states that no reader has touched since they were sampled, and how many."""
+    """The rate of one pass over states not read since they were sampled, and their number."""
     progress(f"{task.desc}: sampling {count} new states for {layout.name}")
-    bunch = min(count, 4000)  # each of another seed
+    bunch = min(count, 4000)  # one seed each
     states: list[Any] = []
     while len(states) < count:
         states += sample_states(task, bunch, seed=seed * 1000 + len(states))
     array = ansor_states.as_array(states)
     out = np.zeros((len(states), layout.length, layout.width), np.float32)
-    out.fill(1.0)  # the pages are there before the clock starts
-    # Sampling many bunches, and this copy, leave nothing of the early states in any cache.
+    out.fill(1.0)  # allocate the pages before the clock starts
+    # Sampling many bunches, and this copy, evict the early states from every cache.
     _flush_caches()
     reader = ansor_states.reader()
     rate = rate_of(
@@ -175,11 +175,11 @@ def _fresh_rate(
 
 
 def _flush_caches() -> None:
-    """Write more memory than any cache here holds."""
+    """Write more memory than any cache holds."""
     np.zeros(64 << 20, np.int64).fill(1)
 
 
 def _python_route(task: Any, array: Any, layout: FeatureLayout) -> Embedding:
-    """The embedding without native code: TVM writes each state, Python reads and encodes it."""
+    """Embed without native code: TVM writes each state, Python reads and encodes it."""
     encoder = PythonEncoder(layout)
     return np.stack([encoder.encode(written_steps(task, array[i])) for i in range(len(array))])

@@ -1,11 +1,10 @@
-"""How fast are MetaSchedule's candidates embedded, beside what one would do without the native reader?
+"""How fast does the native reader embed MetaSchedule's candidates, compared with the alternatives?
 
-Set-up: random programs of one task, sampled by MetaSchedule, handed over as its search does; the native
-reader over the same candidates again and again, with one thread and with all. Output goes to one array,
-reused. The routes take turns; the best of each counts.
-Baselines, same candidates, same run: the Python route, TVM's `Trace.as_json` of each, its text by
-`json.dumps` and `json.loads`, a plain encoder; and the same text read and encoded natively, what is left
-where TVM's objects cannot be read.
+Set-up: random programs of one task, sampled by MetaSchedule and passed as its search does. The native reader
+runs repeatedly over the same candidates, with one thread and with all. Output goes to one reused array. The
+routes take turns; the best repeat of each counts.
+Baselines, same candidates, same run: the Python route, `Trace.as_json`, `json.dumps`, `json.loads` and a
+plain encoder; and the JSON route, which reads and encodes the same text natively and works with any TVM.
 Checked before timing: all routes give the same embedding, the native ones in every number.
 """
 
@@ -34,7 +33,7 @@ class TraceExtractResult:
     layout: str
     candidates: int
     primitives: float
-    """Per candidate, mean."""
+    """Mean per candidate."""
     one_thread: float
     every_thread: float
     python_route: float
@@ -44,12 +43,12 @@ class TraceExtractResult:
 
     @property
     def ratio(self) -> float:
-        """How many times faster all threads are than the Python route."""
+        """Speedup of all threads over the Python route."""
         return self.every_thread / self.python_route
 
     @property
     def json_ratio(self) -> float:
-        """How many times faster all threads are than the text read natively."""
+        """Speedup of all threads over the JSON route."""
         return self.every_thread / self.json_route
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,9 +69,9 @@ def bench_extract_traces(
     Args:
         task_name: one of `tlp_tvm.metaschedule.networks.workloads.WORKLOADS`.
         kind: one of `tlp_tvm.bench.traces.TARGET_KINDS`.
-        count: how many candidates to sample; TVM's search hands over 512 at a time.
-        seconds: to spend on each rate.
-        progress: gets a line before each phase.
+        count: number of candidates; TVM's search passes 512 at a time.
+        seconds: per rate.
+        progress: receives a line before each phase.
     """
     from tlp_tvm.metaschedule.reading import traces
 
@@ -106,6 +105,6 @@ def bench_extract_traces(
 
 
 def ratio_of_all(results: Sequence[TraceExtractResult], route: str) -> float:
-    """How many times sooner all threads have one candidate of each result than `route`, a name of a rate."""
+    """Speedup of all threads over `route` for one candidate of each result."""
     theirs = math.fsum(1 / getattr(each, route) for each in results)
     return theirs / math.fsum(1 / each.every_thread for each in results)

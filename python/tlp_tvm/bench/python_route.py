@@ -1,4 +1,4 @@
-"""The encoder one writes without native code: the baseline of every benchmark of extraction."""
+"""A plain encoder in Python: the baseline of the extraction benchmarks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class PythonAlignedEncoder:
         }
 
     def encode(self, steps: list[list[Any]]) -> Embedding:
-        """One program, a list a primitive, as (L, E) float32."""
+        """One program, one list per primitive, as (L, E) float32."""
         out = np.zeros(self._shape, np.float32)
         shown = []
         for step in steps:

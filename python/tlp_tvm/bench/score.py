@@ -1,12 +1,12 @@
-"""How many programs a second does the search get scores for, beside TVM's own cost model?
+"""How many programs per second does the model score, compared with TVM's own cost model?
 
-Set-up: random programs of one task, sampled by Ansor; fewer for a GPU, as TVM takes some 18 ms for one. Ours
-is `TLPCostModel.predict`: reading the states, embedding them, the network. The baseline is TVM's
-`XGBModel.predict`: lowering each program, its features, the trees. The trees are trained on other programs
-with made-up latencies that follow our model's scores, so that they have something to fit. Both have the same
-states, take turns in the same run, and have the same cores and threads.
-Checked before timing: each program has a score of both, finite, or minus infinity where it is found
-invalid; and the baseline is trained, as before that it draws lots.
+Set-up: random programs of one task, sampled by Ansor; fewer for a GPU, as TVM needs some 18 ms for one. Ours
+is `TLPCostModel.predict`: reading the states, embedding them, the network.
+Baseline: TVM's `XGBModel.predict`: lowering each program, its features, the trees. The trees are trained on
+other programs with synthetic latencies that follow our model's scores, so that they have something to fit.
+Both score the same states, take turns in the same run, and use the same cores and threads.
+Checked before timing: both score each program with a finite number, or minus infinity if it is invalid; and
+the baseline is trained, as it scores at random before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CPU_TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 CUDA_TARGET = "cuda -arch=sm_70"
 
 TRAINED_ON = 128
-"""Programs that the trees are trained on, if the search space holds as many."""
+"""Programs that the trees are trained on, if the search space has as many."""
 
 
 def bench_score(
@@ -51,11 +51,11 @@ def bench_score(
     Args:
         task_name: one of `tlp_tvm.ansor.networks.tasks.OPERATORS`.
         target: a TVM target; "cuda" needs no GPU.
-        count: how many programs to sample.
+        count: number of programs.
         model: what `tlp_tvm.load_model` takes.
-        threads: of both models, on as many cores; 0 for every core of this process.
-        rounds: turns of each model.
-        progress: gets a line before each phase.
+        threads: of both models, on as many cores; 0 for all cores of this process.
+        rounds: repeats of each model.
+        progress: receives a line before each phase.
     """
     task = operator_task(task_name, target)
     progress(f"{task_name}, {target}: sampling {count} programs")
@@ -97,13 +97,13 @@ def bench_score(
 
 
 def _trained_baseline(task: Any, ours: TLPCostModel, threads: int) -> tuple[Any, int]:
-    """TVM's model after training, and its trees."""
+    """TVM's model after training, and its number of trees."""
     auto_scheduler = load_tvm().auto_scheduler
     sampled = sample_states(task, TRAINED_ON, seed=2)
     scores = ours.scores(task, sampled).astype(np.float64)
     programs = [state for state, score in zip(sampled, scores, strict=True) if np.isfinite(score)]
     latencies = 1e-3 * np.exp(-scores[np.isfinite(scores)])
-    fewer = len(programs) - 1  # than it would wait for, where the search space is small
+    fewer = len(programs) - 1  # a small search space has fewer than it would wait for
     baseline = auto_scheduler.XGBModel(verbose_eval=0, num_warmup_sample=min(100, fewer), seed=1)
     baseline.xgb_params["nthread"] = threads
     baseline.update(

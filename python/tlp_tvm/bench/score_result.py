@@ -1,4 +1,4 @@
-"""What a benchmark of scoring says, of either framework."""
+"""The result of a scoring benchmark, for either framework."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ class ScoreResult:
     threads: int
     rounds: int
     cpu_ratio: float
-    """How many times less processor time ours takes: what a busy machine leaves of the comparison."""
+    """CPU time of TVM's model / ours; meaningful on a busy machine too."""
     ours: float
     """`TLPCostModel.predict`."""
     embedding: float
-    """Only reading and embedding the programs, a part of it."""
+    """Reading and embedding alone, a part of `ours`."""
     xgb: float
     """The `predict` of TVM's XGBModel, its features included."""
     trees: int
     invalid: float = 0.0
-    """Share of the programs that TVM's model calls invalid."""
+    """Share of programs that TVM's model calls invalid."""
     refused: float = 0.0
-    """Share of the programs that ours calls invalid (`ansor.reading.gpu_check`)."""
+    """Share of programs that ours calls invalid (`ansor.reading.gpu_check`)."""
 
     @property
     def ratio(self) -> float:
-        """How many times faster ours is."""
+        """Speedup of ours."""
         return self.ours / self.xgb
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""How many candidates a second does MetaSchedule's search get scores for, beside its own cost model?
+"""How many candidates per second does the model score, compared with MetaSchedule's own cost model?
 
 Set-up: random programs of one task, sampled by MetaSchedule. Ours is `TLPCostModel.predict`: reading the
-traces, embedding them, the network. The baseline is TVM's `ms.cost_model.XGBModel.predict`: its
-PerStoreFeature extractor, then the trees, which are trained on other programs with made-up latencies that
-follow our model's scores. Both have the same candidates, take turns in the same run, and have the same
-number of threads.
-Checked before timing: each candidate has a finite score of both, and the baseline is trained.
+traces, embedding them, the network.
+Baseline: TVM's `ms.cost_model.XGBModel.predict`: its PerStoreFeature extractor, then the trees, which are
+trained on other programs with synthetic latencies that follow our model's scores. Both score the same
+candidates, take turns in the same run, and use the same number of threads.
+Checked before timing: both score each candidate with a finite number, and the baseline is trained.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def bench_score_traces(
     Args:
         task_name: one of `tlp_tvm.metaschedule.networks.workloads.WORKLOADS`.
         kind: one of `tlp_tvm.bench.traces.TARGET_KINDS`.
-        count: how many candidates to sample.
+        count: number of candidates.
         model: what `tlp_tvm.load_model` takes.
-        threads: of both models, on as many cores; 0 for every core of this process.
-        rounds: turns of each model.
-        progress: gets a line before each phase.
+        threads: of both models, on as many cores; 0 for all cores of this process.
+        rounds: repeats of each model.
+        progress: receives a line before each phase.
     """
     from tlp_tvm.bench.cores import cores
     from tlp_tvm.features import extract_traces
@@ -88,7 +88,7 @@ def bench_score_traces(
 
 
 def _trained_baseline(task_name: str, kind: str, ours: Any, threads: int) -> tuple[Any, int]:
-    """TVM's model, trained on programs of another seed, and its trees."""
+    """TVM's model, trained on programs of another seed, and its number of trees."""
     from tvm.s_tir import meta_schedule as ms
 
     context, array = candidates(task_name, kind, TRAINED_ON, seed=2)

@@ -1,4 +1,4 @@
-"""How every benchmark times, and on which machine it ran."""
+"""Timing of all benchmarks, and the machine they ran on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rate:
 def rate_of(work: Callable[[], object], items: int, *, seconds: float = 1.0, least: int = 3) -> Rate:
     """Repeat `work`, which handles `items` items, for about `seconds`.
 
-    Other work on a shared machine only ever slows a repeat down, so ratios compare the best ones.
+    Other work on a shared machine only slows a repeat down, so ratios compare the best repeats.
     """
     times: list[float] = []
     begin = time.perf_counter()
@@ -38,17 +38,17 @@ def rate_of(work: Callable[[], object], items: int, *, seconds: float = 1.0, lea
 
 @dataclass(frozen=True)
 class Work:
-    """Something to be timed."""
+    """Work to time."""
 
     do: Callable[[], object]
     items: int
-    """How many one call handles."""
+    """Items per call."""
 
 
 def best_rates(works: dict[str, Work], *, seconds: float = 1.0, turns: int = 4) -> dict[str, float]:
-    """Items per second of several works, each in turn for a part of its `seconds`.
+    """Items per second of several works, in turns of a part of `seconds` each.
 
-    What else the machine does lasts longer than a turn, and so strikes all of them alike.
+    Other work on the machine lasts longer than a turn, so it affects all of them alike.
     """
     best = dict.fromkeys(works, 0.0)
     for _ in range(turns):
@@ -60,15 +60,15 @@ def best_rates(works: dict[str, Work], *, seconds: float = 1.0, turns: int = 4) 
 
 @dataclass
 class Cost:
-    """What one piece of work takes, best of several repeats."""
+    """Time of one piece of work, best of several repeats."""
 
     seconds: float = math.inf
     cpu_seconds: float = math.inf
-    """Of all threads, the system's part included: on a busy machine it says more than the clock."""
+    """Of all threads, system time included; more reliable than the clock on a busy machine."""
 
 
 def costs_of(works: dict[str, Callable[[], object]], *, rounds: int) -> dict[str, Cost]:
-    """Do each piece of work once a round, so that what else the machine does strikes all of them alike."""
+    """Do each piece of work once per round, so that other work on the machine affects all alike."""
     costs = {name: Cost() for name in works}
     for _ in range(rounds):
         for name, work in works.items():
@@ -77,12 +77,12 @@ def costs_of(works: dict[str, Callable[[], object]], *, rounds: int) -> dict[str
             cost = costs[name]
             cost.seconds = min(cost.seconds, time.perf_counter() - start)
             cost.cpu_seconds = min(cost.cpu_seconds, time.process_time() - cpu_start)
-            del result  # outside the clock: its memory goes to the next
+            del result  # outside the clock; its memory is reused
     return costs
 
 
 def machine() -> dict[str, str]:
-    """Processor, cores and commit: the conditions that go with a figure."""
+    """CPU, cores and commit: the conditions of a figure."""
     model = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -104,6 +104,6 @@ def _commit() -> str:
 
 
 def peak_memory() -> int:
-    """KiB that this program has held at once so far; unlike getrusage's, not what its parent held before."""
+    """Peak memory of this process in KiB; getrusage would include its parent's before the fork."""
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")))

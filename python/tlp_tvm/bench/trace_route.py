@@ -1,8 +1,8 @@
-"""The route that one writes without native code: Trace.as_json -> json -> primitives -> embedding, in Python.
+"""The Python route: Trace.as_json -> json -> primitives -> embedding, without native code.
 
-The baseline of the benchmark of extraction, and the reference that the native reader is held against: each
-kind's operands are written down here a second time, from TVM's `as_python` of it, so that a slip in the
-native table shows. A primitive is a list: its kind, then its fields in order.
+The baseline of the extraction benchmark, and the reference for the native reader: each kind's operands are
+written here a second time, from TVM's `as_python`, so that a mistake in the native table shows. A primitive
+is a list: its kind, then its fields in order.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from tlp_tvm.metaschedule.reading.traces import json_of
 
 LETTERS = "blv"
-"""Of blocks, loops and numbers."""
+"""First letters of blocks, loops and numbers."""
 
 # kind -> inputs, attributes, outputs ("", "one", "many"), decision ("", "index", "factors")
 KINDS: dict[str, tuple[str, str, str, str]] = {
@@ -143,7 +143,7 @@ def _source(value: Any) -> int:
 
 
 def _canonical(value: Any) -> Any:
-    """One form for what TVM's two JSON writers write differently."""
+    """One form of what TVM's two JSON writers write differently."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str) and value.startswith("{"):

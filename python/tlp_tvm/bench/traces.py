@@ -1,4 +1,4 @@
-"""What the benches of MetaSchedule share: the candidates that they take."""
+"""Candidates for MetaSchedule's benchmarks."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ TARGET_KINDS = ("llvm", "cuda")
 
 
 def candidates(task_name: str, kind: str, count: int, *, seed: int) -> tuple[Any, Any]:
-    """A tuning context of the task, and an Array of random `MeasureCandidate`s as the search hands over.
+    """A tuning context of the task, and an Array of random `MeasureCandidate`s as in the search.
 
     Args:
         task_name: one of `tlp_tvm.metaschedule.networks.workloads.WORKLOADS`.
         kind: one of `TARGET_KINDS`.
-        count: how many.
+        count: number of candidates.
         seed: of their decisions.
     """
     from tlp_tvm.metaschedule.loading.locate import load_tvm

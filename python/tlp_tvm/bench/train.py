@@ -1,12 +1,12 @@
-"""How many records a second does training take, and how long would an epoch of TenSet be?
+"""How many records per second does training process, and how long would an epoch of TenSet take?
 
-Set-up: programs of a dataset in the batches of an epoch, as `tlp-tvm train` makes them; a built dataset is
-streamed from its shards, anything else is embedded beforehand. A record is a program with a latency on one
-platform: a network with a head a platform learns from several at once.
-In turns, in the same run: training as it is, with batches made in a thread meanwhile; only making the
-batches (reading the shards, embedding); only the network's steps on batches made before.
-Checked before timing: the loss of every batch is finite, and a streamed batch has the embeddings of the same
-records read on their own.
+Set-up: programs of a dataset in the batches of an epoch, as `tlp-tvm train` makes them. A built dataset is
+streamed from its shards; anything else is embedded beforehand. A record is a program with a latency on one
+platform: a network with a head per platform learns from several at once.
+In turns, in the same run: complete training, with batches made in a thread; making the batches alone (reading
+the shards, embedding); the network's steps alone, on batches made before.
+Checked before timing: the loss of every batch is finite, and a streamed batch has the embeddings that its
+records have on their own.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ class TrainResult:
     precision: str
     streamed: bool
     programs: int
-    """A round."""
+    """Per round."""
     batch_programs: int
     records_a_program: float
     training: float
-    """With the embedding."""
+    """Embedding included."""
     batches: float
     """Reading and embedding alone."""
     network: float
-    """The steps alone."""
+    """Steps of the network alone."""
     peak_mib: int
-    """Memory of the process, with the batches that are held for the network alone."""
+    """Memory of the process, including the batches held for timing the network alone."""
 
     @property
     def epochs(self) -> dict[str, float]:
-        """Seconds that an epoch of TenSet would take."""
+        """Seconds of an epoch of TenSet, extrapolated."""
         return {name: records / self.training for name, records in TENSET.items()}
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,12 +92,12 @@ def bench_train(
         dataset: what `tlp-tvm train` takes.
         model: "recipe" (what `train` makes), "paper", or what `tlp_tvm.load_model` takes, with new weights.
         layout: of the embeddings; a loaded model's own, or else "ansor", when None.
-        platforms: a head each; all of the dataset when None.
-        programs: about how many a round; at most those of the training split.
+        platforms: one head each; all of the dataset when None.
+        programs: approximate number per round; at most those of the training split.
         settings: the batches, loss and precision.
         device: "auto", or torch's name.
-        rounds: turns; the best counts.
-        progress: gets a line before each phase.
+        rounds: repeats; the best counts.
+        progress: receives a line before each phase.
     """
     settings = settings or TrainSettings()
     loaded = None if model in MODELS else load_model(model).config
@@ -170,13 +170,13 @@ def _make(make: Callable[[Lists], Batch], batches: list[Lists], finish: Callable
 
 
 def _finish(device: torch.device) -> None:
-    """Wait for what a GPU was asked to do."""
+    """Wait for pending work of a GPU."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
 def _check(data: MeasuredDataset, lists: Lists) -> None:
-    """The programs of a batch have the embeddings that each has on its own."""
+    """Check that the programs of a batch have the embeddings that each has on its own."""
     programs = np.concatenate(lists)
     x = data.features(programs)
     for i in range(0, len(programs), max(len(programs) // 16, 1)):

@@ -1,4 +1,4 @@
-"""CARD.md: a model's description for people, written from its config."""
+"""CARD.md: a readable description of a model, written from its config."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ The data digest is the SHA-256 of what `sha256sum` prints for the sorted record 
 """
 
 ADDED = """
-## A platform added
+## Added platform
 
 The head of `{platform}` was added to a model with the weights `{weights}`. {how}
-Data, seed and training above are those of the addition; those of the model before are in config.json.
+Data, seed and training above describe the addition; config.json has those of the original model.
 """
 
-FROZEN = "All other heads score as they did there, bit for bit: only the new head was trained."
-REPLAYED = "All heads were trained together, so that the scores of the others are not those of that model."
+FROZEN = "Only the new head was trained: all other heads score as before, bit for bit."
+REPLAYED = "All heads were trained together: the other heads no longer score as in the original model."
 
 CROSS_VALIDATION = """
-## On tasks that it has not seen
+## Held-out tasks by cross-validation
 
-Cross-validation over the training tasks, {folds} folds, mean over tasks and platforms; the mean, lowest and
-highest of {seeds} seeds. The last epoch counts, so nothing was chosen by the tasks that are judged.
+{folds} folds over the training tasks, mean over tasks and platforms; mean, lowest and highest of
+{seeds} seeds. The last epoch counts, so no choice depends on the test tasks of a fold.
 
 | | top-1 | top-5 | Spearman |
 |---|---|---|---|
@@ -60,7 +60,7 @@ def card_text(name: str, card: dict[str, Any], parameters: int) -> str:
     Args:
         name: of the model.
         card: its description (`tlp_tvm.model.config`).
-        parameters: how many numbers it learned.
+        parameters: number of learned weights.
     """
     data = card["data"]
     held_out = data["validation_tasks"]

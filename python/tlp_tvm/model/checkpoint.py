@@ -1,4 +1,4 @@
-"""A model as a folder: config.json and model.safetensors. Nothing is ever unpickled."""
+"""A model as a folder: config.json and model.safetensors. Nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def save_checkpoint(
     """Write a model.
 
     Args:
-        folder: made if need be. The config is written last: a folder that has one is whole.
+        folder: created if missing. The config is written last: a folder that has one is complete.
         config: the model's description.
         weights: the network's state.
 
@@ -57,7 +57,7 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> ScoringModel:
     """Read a model folder.
 
     Raises:
-        ModelFileError: it is damaged, of another version, or made for another layout.
+        ModelFileError: the model is damaged, of another version, or made for another layout.
     """
     place = Path(folder)
     try:
@@ -92,7 +92,7 @@ def _read_weights(path: Path, entry: object) -> dict[str, Tensor]:
 
 
 def load_weights(name: str | os.PathLike[str]) -> ScoringModel:
-    """Load a model of which nothing is code: a shipped one, or a checkpoint folder.
+    """Load a model that contains no code: a shipped one or a checkpoint folder.
 
     Raises:
         ModelFileError: there is none, or as `load_checkpoint`.
@@ -115,7 +115,8 @@ def load_model(name: str | os.PathLike[str]) -> ScoringModel:
         name: a model of the package (`shipped_models`), a checkpoint folder, or an exported .pt file.
 
     Raises:
-        ModelFileError: there is none, or its file is damaged, of another version, or made for another layout.
+        ModelFileError: there is no such model, or it is damaged, of another version, or made for another
+            layout.
     """
     path = Path(name)
     if name in shipped_models() or path.is_dir():

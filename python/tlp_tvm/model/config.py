@@ -1,15 +1,15 @@
-"""What a model file says of itself: config.json of a checkpoint folder, tlp_tvm.json in an exported file.
+"""The description in a model file: config.json of a checkpoint folder, tlp_tvm.json of an exported file.
 
 format, format_version       "tlp-tvm-model" and the version of this description
 package_version              of the tlp_tvm that wrote it
 layout, layout_digest        the embeddings that the model reads (`FeatureLayout.to_dict`) and their digest
 model                        `TLPSettings`
-platforms                    one a head: {"name", "target"}
-label                        what the scores were trained to rank by
+platforms                    one per head: {"name", "target"}
+label                        the quantity that the scores rank by
 data                         {"digest": ..., ...} of the training data
 training, seed               `TrainSettings`
-metrics                      on validation and test tasks, beside a random pick
-added                        where a head was added later: {"platform", "replay", "to": the model before}
+metrics                      on validation and test tasks, and of a random pick
+added                        if a head was added: {"platform", "replay", "to": the original model}
 weights                      checkpoints only: {"file", "sha256"}
 """
 
@@ -97,7 +97,7 @@ def read_config(text: str | bytes, where: str) -> ModelConfig:
         where: names the file in errors.
 
     Raises:
-        ModelFileError: it is damaged, of another version, or contradicts itself.
+        ModelFileError: the description is damaged, of another version, or contradicts itself.
     """
     card = _entries(text, where)
     layout = _layout(card, where)
@@ -124,7 +124,7 @@ def read_config(text: str | bytes, where: str) -> ModelConfig:
 
 
 def _entries(text: str | bytes, where: str) -> dict[str, Any]:
-    """The description as it stands, each entry of its type."""
+    """The entries of the description, each checked for its type."""
     try:
         card = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -1,6 +1,6 @@
-"""A model as one TorchScript file that describes itself, and scores without this package.
+"""A model as one self-describing TorchScript file that scores without this package.
 
-In Python (`forward` maps (N, L, E) float32 to (N, P)); in C++, `torch::jit::load` takes the same:
+In Python (`forward` maps (N, L, E) float32 to (N, P); C++ uses `torch::jit::load` in the same way):
 
 files = {"tlp_tvm.json": ""}
 network = torch.jit.load("model.pt", _extra_files=files)
@@ -30,14 +30,14 @@ from tlp_tvm.model.weights_fit import check_weights
 
 METADATA = "tlp_tvm.json"
 TOLERANCE = 1e-6
-"""Largest difference of exported scores from the checkpoint's; for scores beyond 1, in proportion."""
+"""Largest difference of exported scores from the checkpoint's; relative for scores beyond 1."""
 
 CHECK_PROGRAMS = 64
 
 
 @contextmanager
 def _torchscript() -> Iterator[None]:
-    """TorchScript without its notice of deprecation: nothing newer loads without this package."""
+    """TorchScript without its deprecation warning: nothing newer loads without this package."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"`torch\.jit\.\w+` is", category=DeprecationWarning)
         yield
@@ -51,14 +51,14 @@ def export_model(model: ScoringModel, path: str | os.PathLike[str]) -> float:
         path: the file to write.
 
     Returns:
-        The largest difference between its scores and the checkpoint's, on made-up programs.
+        The largest difference between its scores and the checkpoint's, on random programs.
 
     Raises:
-        ModelFileError: the exported network scores otherwise than the checkpoint. Nothing is written then.
+        ModelFileError: the exported network scores differently from the checkpoint; nothing is written.
     """
     buffer = io.BytesIO()
     with _torchscript():
-        # Not frozen: the names of its weights are what the native core reads it by.
+        # Not frozen: the native core reads the weights by name.
         script = torch.jit.script(copy.deepcopy(model.network).cpu().eval().requires_grad_(False))
         torch.jit.save(script, buffer, _extra_files={METADATA: model.config.to_json().encode()})
         buffer.seek(0)
@@ -91,7 +91,7 @@ def load_exported(path: str | os.PathLike[str]) -> ScoringModel:
     """Read an exported model. Its description is checked before torch sees the file.
 
     Raises:
-        ModelFileError: it is damaged, of another version, or made for another layout.
+        ModelFileError: the model is damaged, of another version, or made for another layout.
     """
     file = Path(path)
     config = read_config(_read_metadata(file), f"{file}: {METADATA}")
@@ -108,7 +108,7 @@ def load_exported(path: str | os.PathLike[str]) -> ScoringModel:
 
 
 def _check_network(file: Path, settings: TLPSettings, network: torch.nn.Module) -> None:
-    """Refuse a network that is not the one which the description says: it scores natively by the latter."""
+    """Refuse a network that differs from its description, which the native core scores by."""
     if weights := network.state_dict():
         check_weights(settings, weights, str(file))
         found: dict[str, set[Any]] = {
@@ -121,7 +121,7 @@ def _check_network(file: Path, settings: TLPSettings, network: torch.nn.Module) 
                 part.attention_heads for part in network.modules() if hasattr(part, "attention_heads")
             },
         }
-    else:  # frozen, as files of early versions are: only its answers are there to be looked at
+    else:  # frozen, as in files of early versions: only its scores can be checked
         scores = _scores_of_nothing(file, settings, network)
         found = {"heads": {scores.shape[-1]}, "faithful": {bool(scores.any())}}
     for name, ones in found.items():
@@ -134,7 +134,7 @@ def _check_network(file: Path, settings: TLPSettings, network: torch.nn.Module) 
 
 
 def _scores_of_nothing(file: Path, settings: TLPSettings, network: torch.nn.Module) -> torch.Tensor:
-    """What a network says of a program without a row: zeros, unless it is as published."""
+    """Scores of a program without a row: zeros, except for published networks."""
     try:
         with torch.inference_mode():
             scores: torch.Tensor = network(torch.zeros(1, settings.length, settings.width))

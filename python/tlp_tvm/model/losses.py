@@ -1,12 +1,11 @@
 """Losses over programs of several tasks on several platforms; a missing label is NaN.
 
 A label compares programs of one task on one platform and means nothing across tasks, so the ranking losses
-see one list for each of those. Every loss is a mean: of the pairs of a list, of the lists of a head, of the
-heads. None grows with the length of a list or with the number of labels that a platform has.
+see one list per task and platform. Every loss is a mean over the pairs of a list, the lists of a head and the
+heads. It does not grow with the length of a list or the number of labels of a platform.
 
-Several processes may share a batch, each with some of its lists: given `over_all`, which sums a tensor over
-the processes, a loss is this process's part of the loss of the whole batch. The parts add up, and so do their
-gradients.
+Several processes may share a batch, each with some of its lists. Given `over_all`, which sums a tensor over
+the processes, a loss is this process's part of the batch's loss; parts and gradients add up.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def _alone(counts: Tensor) -> Tensor:
 
 
 class Loss(str, Enum):
-    """What training minimises."""
+    """The objective of training."""
 
     MSE = "mse"
     LAMBDARANK = "lambdarank"
@@ -39,7 +38,7 @@ class Loss(str, Enum):
 
 
 def lists_of(scores: Tensor, labels: Tensor, groups: Tensor) -> tuple[Tensor, Tensor]:
-    """Lay out programs as one list a task and head.
+    """Lay out programs as one list per task and head.
 
     Args:
         scores: (N, P).
@@ -76,7 +75,7 @@ def mse(
 
 
 def lambdarank(scores: Tensor, labels: Tensor, groups: Tensor, over_all: OverAll = _alone) -> Tensor:
-    """LambdaRank within tasks: each pair weighs what swapping the two would change in NDCG.
+    """LambdaRank within tasks: a pair's weight is the change in NDCG from swapping it.
 
     Burges, "From RankNet to LambdaRank to LambdaMART", MSR-TR-2010-82. The weights of a list are normalised
     to sum to 1 (so NDCG's own normaliser cancels out), and carry no gradient.
@@ -93,13 +92,13 @@ def lambdarank(scores: Tensor, labels: Tensor, groups: Tensor, over_all: OverAll
 
 
 def pairwise(scores: Tensor, labels: Tensor, groups: Tensor, over_all: OverAll = _alone) -> Tensor:
-    """RankNet within tasks: each pair weighs the difference of its labels."""
+    """RankNet within tasks: a pair's weight is the difference of its labels."""
     s, y = lists_of(scores, labels, groups)  # (P, G, n)
     return _mean_over_pairs(s, y, _differences(y), over_all)
 
 
 def _differences(values: Tensor) -> Tensor:
-    """(..., n) -> (..., n, n): value i less value j."""
+    """(..., n) -> (..., n, n): value i minus value j."""
     return values.unsqueeze(-1) - values.unsqueeze(-2)
 
 
@@ -116,7 +115,7 @@ def _mean_over_pairs(s: Tensor, y: Tensor, weights: Tensor, over_all: OverAll) -
 
 
 def _mean_over_heads(losses: Tensor, counted: Tensor) -> Tensor:
-    """Mean over the heads that have labels in this batch; 0 where none has."""
+    """Mean over the heads that have labels in this batch; 0 if none has."""
     return (losses * counted).sum() / counted.sum().clamp(min=1)
 
 

@@ -1,4 +1,4 @@
-"""TLP's network in the native core: the scores of torch's, to rounding, several times as fast on a CPU."""
+"""TLP's network in the native core: equal to torch's to rounding, several times as fast on a CPU."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def native_network(
 
     Args:
         settings: its shape.
-        network: TLP's or, exported, of the same names, in evaluation mode.
+        network: TLP's, or an exported one with the same names, in evaluation mode.
         instruction_set: one of `_core.instruction_sets()`; the fastest if empty.
 
     Returns:
-        None for what is torch's alone: published networks, other backbones, and exported files whose weights
-        have no names, as they once were.
+        None for networks that only torch computes: published networks, other backbones, and exported files of
+        early versions, whose weights have no names.
     """
     if settings.faithful or settings.raw_numbers or settings.backbone is not Backbone.SELF_ATTENTION:
         return None

@@ -1,4 +1,4 @@
-"""ScoringModel: a trained model as its users see it, whichever kind of file it came from."""
+"""ScoringModel: a trained model, loaded from any kind of model file."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from tlp_tvm.model.native import native_network
 from tlp_tvm.model.tlp import TLP
 
 BATCH = 128
-"""Programs a pass of the network on a CPU, where what they need then stays in its caches."""
+"""Programs per pass on a CPU, chosen so that their data stays in its caches."""
 
 GPU_BATCH = 4096
-"""The same elsewhere."""
+"""Programs per pass on other devices."""
 
 MCPU_FLAG = "-mcpu="
 
 MEAN = "mean"
-"""In the place of a platform: the mean of all heads, for hardware that is none of them."""
+"""Instead of a platform: the mean of all heads, for hardware that no head is for."""
 
 
 _ALL = -1
-"""In the place of a head."""
+"""Instead of a head."""
 
 
 @cache
 def _threads(count: int) -> ThreadPoolExecutor:
-    """Threads that score a batch each, torch's own left out: it shares out work too small to be shared."""
+    """Threads that score one batch each. torch's own threads are off: a batch is too small to split."""
     return ThreadPoolExecutor(count, "score", initializer=partial(torch.set_num_threads, 1))
 
 
 def pick_device(name: str) -> torch.device:
-    """A device of torch; "auto" is a GPU where there is one."""
+    """A torch device; "auto" is a GPU if there is one."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name)
@@ -53,18 +53,18 @@ class ScoringModel:
     """Scores embeddings, higher is better.
 
     Attributes:
-        name: what it was loaded by.
-        layout: of the embeddings that it reads.
+        name: the name it was loaded by.
+        layout: layout of the embeddings that it reads.
         platforms: names of its heads.
-        targets: TVM's target string of each.
-        card: the whole description in the model's file (`tlp_tvm.model.config`).
+        targets: TVM's target string of each platform.
+        card: the complete description in the model's file (`tlp_tvm.model.config`).
     """
 
     def __init__(self, name: str, config: ModelConfig, network: torch.nn.Module) -> None:
         """Wrap a network.
 
         Args:
-            name: what the model is called.
+            name: of the model.
             config: its description.
             network: (n, L, E) -> (n, P), in evaluation mode.
         """
@@ -78,7 +78,7 @@ class ScoringModel:
         self.device = torch.device("cpu")
 
     def to(self, device: str) -> ScoringModel:
-        """Move the network to a device of torch, or "auto"; returns the model itself."""
+        """Move the network to a torch device, or "auto"; returns the model itself."""
         self.device = pick_device(device)
         self.network.to(self.device)
         return self
@@ -88,14 +88,14 @@ class ScoringModel:
 
         Args:
             X: (N, L, E) float32 embeddings in the model's layout.
-            platform: the head that scores, or "mean" (`MEAN`) for the mean of all. None is the only head.
+            platform: the head that scores, or "mean" for the mean of all heads. None if there is only one.
 
         Returns:
             (N,) float32, comparable within a task.
 
         Raises:
-            ModelFileError: there is no such platform, or several and none was chosen, or the embeddings are
-                of another shape.
+            ModelFileError: there is no such platform, none of several was chosen, or the embeddings have
+                another shape.
         """
         if platform is None and len(self.platforms) > 1:
             raise ModelFileError(
@@ -115,7 +115,7 @@ class ScoringModel:
         return native_network(self.config.settings, self.network)
 
     def _scored(self, X: Embedding, column: int) -> NDArray[np.float32]:
-        """(N, 1), or for all heads (N, P)."""
+        """(N, 1), or (N, P) for all heads."""
         if X.ndim != 3 or X.shape[1:] != (self.layout.length, self.layout.width):
             raise ModelFileError(
                 f'model {self.name}: expected embeddings of the layout "{self.layout.name}" '
@@ -135,7 +135,7 @@ class ScoringModel:
     ) -> NDArray[np.float32]:
         """(N, columns) float32, in batches."""
         scores = np.empty((len(X), columns), np.float32)
-        # Programs of like length go together, since the network cuts the padding that all of a batch share.
+        # Programs of similar length share a batch, as the network cuts the padding common to a batch.
         lengths = (X != 0).any(-1).sum(-1)
         order = np.argsort(lengths, kind="stable")
         size = BATCH if self.device.type == "cpu" else GPU_BATCH
@@ -159,10 +159,10 @@ class ScoringModel:
         return scores
 
     def column(self, platform: str) -> int:
-        """The place of a platform among the heads.
+        """The index of a platform's head.
 
         Raises:
-            ModelFileError: there is none of that name.
+            ModelFileError: there is no such platform.
         """
         if platform not in self.platforms:
             raise ModelFileError(
@@ -175,7 +175,7 @@ class ScoringModel:
         """The platform that a TVM target names: the same target, or else the only one with its -mcpu.
 
         Raises:
-            ModelFileError: no platform, or more than one, fits.
+            ModelFileError: no platform or more than one matches.
         """
         same = [n for n, t in zip(self.platforms, self.targets, strict=True) if _flags(t) == _flags(target)]
         mcpu = [
@@ -192,7 +192,7 @@ class ScoringModel:
 
 
 class HasPlatforms(Protocol):
-    """What of a model `platform_or_mean` needs."""
+    """The part of a model that `platform_or_mean` needs."""
 
     def platform_of(self, target: str) -> str:
         """The platform that a TVM target names; raises ModelFileError if none fits."""
@@ -204,10 +204,10 @@ def network_of(model: ScoringModel, option: str) -> TLP:
 
     Args:
         model: any.
-        option: by which it was named, for the error.
+        option: that named it, for the error.
 
     Raises:
-        ModelFileError: it is an exported file, which scores and no more.
+        ModelFileError: it is an exported file, which can only score.
     """
     if not isinstance(model.network, TLP):
         raise ModelFileError(
@@ -218,7 +218,7 @@ def network_of(model: ScoringModel, option: str) -> TLP:
 
 
 def platform_or_mean(model: HasPlatforms, target: str) -> str:
-    """The platform that a TVM target names, or else `MEAN`: for those who prefer some scores to none."""
+    """The platform that a TVM target names, or else `MEAN`."""
     try:
         return model.platform_of(target)
     except ModelFileError:  # no head is of that target

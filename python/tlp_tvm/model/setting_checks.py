@@ -1,4 +1,4 @@
-"""What each setting of a network may be: its type, its range, and how it fits the others."""
+"""Checks of a network's settings: types, ranges and how they fit together."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""TLP: scores for tensor programs read as sequences of schedule primitives; MTL-TLP with several heads.
+"""TLP scores tensor programs as sequences of schedule primitives; with several heads it is MTL-TLP.
 
 Zhai et al., "TLP: A Deep Learning-Based Cost Model for Tensor Program Tuning", ASPLOS 2023. With
-`faithful=True` this is the published network, its weaknesses included. Otherwise padding is masked, raw
-numbers are scaled, and layers are normalised. Written for TorchScript.
+`faithful=True` this is the published network, weaknesses included. Otherwise padding is masked, raw numbers
+are scaled, and layers are normalised. Written for TorchScript.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tlp_tvm.model.setting_checks import check_entries, check_settings
 
 
 class Backbone(str, Enum):
-    """What mixes the primitives of a program."""
+    """The part that mixes the primitives of a program."""
 
     SELF_ATTENTION = "self-attention"
     TRANSFORMER = "transformer"
@@ -28,23 +28,23 @@ class Backbone(str, Enum):
 
 
 PUBLISHED: dict[str, Any] = {"hidden": 256, "attention_heads": 8}
-"""What the published network has where ours differs."""
+"""Settings of the published network that differ from ours."""
 
 
 @dataclass(frozen=True)
 class TLPSettings:
-    """Everything that fixes the network's shape; saved with every checkpoint."""
+    """The settings that fix the network's shape; saved with every checkpoint."""
 
     length: int
     """Rows L of an embedding."""
     width: int
     """Columns E of an embedding."""
     one_hot: int
-    """Leading columns of a row that say its kind."""
+    """Leading columns of a row: its kind, one-hot."""
     heads: int = 1
-    """Platforms, each with a head of its own."""
+    """Platforms, one head each."""
     raw_numbers: bool = False
-    """The layout writes numbers as they are: the model scales them."""
+    """The layout writes unscaled numbers; the model scales them."""
     backbone: Backbone = Backbone.SELF_ATTENTION
     hidden: int = 64
     """Width of the trunk; the paper's is 256."""
@@ -53,15 +53,15 @@ class TLPSettings:
     layers: int = 1
     """Layers of the backbone."""
     members: int = 1
-    """Networks that are trained side by side and whose scores are averaged."""
+    """Networks trained side by side; their scores are averaged."""
     dropout: float = 0.0
     positions: bool = False
-    """Primitives know their places in the sequence, not only the stages and loops that they name."""
+    """Whether primitives know their positions in the sequence, beside the stages and loops they name."""
     faithful: bool = False
-    """The published network: attention to padding, its scores summed too, raw numbers, no normalisation."""
+    """The published network: it attends to padding and sums its scores, has raw numbers and no norm."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError where a setting is out of its range."""
+        """Raises ValueError if a setting is out of range."""
         check_settings(vars(self))
 
     @classmethod
@@ -83,7 +83,7 @@ class TLPSettings:
         """The inverse of `to_dict`.
 
         Raises:
-            ValueError: a field is missing, unknown, or of no valid value.
+            ValueError: a field is missing, unknown or invalid.
         """
         check_entries(values)
         known = [backbone.value for backbone in Backbone]
@@ -92,7 +92,7 @@ class TLPSettings:
         return cls(**{**values, "backbone": Backbone(values["backbone"])})
 
     def to_dict(self) -> dict[str, Any]:
-        """A dictionary that JSON can hold."""
+        """A dictionary for JSON."""
         return {**asdict(self), "backbone": self.backbone.value}
 
 
@@ -101,10 +101,10 @@ def _norm(settings: TLPSettings) -> nn.Module:
 
 
 def _kept_attention(qkv: Tensor, bias: Tensor, dropout: float) -> Tensor:
-    """Attention whose weights are kept for the gradient: (3, N, A, L, D), (N, 1, 1, L) -> (N, A, L, D).
+    """Attention that keeps its weights for the gradient: (3, N, A, L, D), (N, 1, 1, L) -> (N, A, L, D).
 
-    torch's fused one computes them again from their logarithms. Of raw numbers beyond 10^7, as GPU logs have,
-    those are so large that rounding alone overflows the exponential.
+    torch's fused attention recomputes them from their logarithms. With raw numbers beyond 10^7, as in GPU
+    logs, these are so large that rounding alone overflows the exponential.
     """
     logits = qkv[0] @ qkv[1].transpose(-1, -2) * float(qkv.shape[-1]) ** -0.5 + bias
     return F.dropout(torch.softmax(logits, dim=-1), dropout) @ qkv[2]
@@ -156,7 +156,7 @@ class TransformerLayer(nn.Module):
 
 
 class RecurrentLayer(nn.Module):
-    """An LSTM from first to last primitive, with a residual: what follows a program cannot touch it."""
+    """An LSTM from first to last primitive, with a residual; padding after a program cannot affect it."""
 
     def __init__(self, settings: TLPSettings) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ class RecurrentLayer(nn.Module):
         self.lstm = nn.LSTM(settings.hidden, settings.hidden, batch_first=True)
 
     def forward(self, h: Tensor, bias: Tensor) -> Tensor:
-        """As `SelfAttention.forward`; padding needs no mask, since it comes last."""
+        """As `SelfAttention.forward`; padding comes last and needs no mask."""
         mixed: Tensor = self.lstm(self.norm(h))[0]
         return h + mixed
 
@@ -210,7 +210,7 @@ def _head(hidden: int) -> nn.Sequential:
 
 
 def _initialise(module: nn.Module) -> None:
-    """He's scale for layers under ReLU; torch's own is so small that a deep stack starts on a plateau."""
+    """He initialisation for layers under ReLU; with torch's own, a deep stack starts on a plateau."""
     if isinstance(module, nn.Linear):
         nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
         nn.init.zeros_(module.bias)
@@ -219,7 +219,7 @@ def _initialise(module: nn.Module) -> None:
 
 
 class Member(nn.Module):
-    """One network from embeddings to scores; a model is the mean of one or more."""
+    """One network from embeddings to scores; a model averages one or more."""
 
     def __init__(self, settings: TLPSettings) -> None:
         super().__init__()
@@ -235,10 +235,10 @@ class Member(nn.Module):
             self.apply(_initialise)
 
     def forward(self, x: Tensor, real: Tensor) -> Tensor:
-        """(N, L, E), (N, L) which rows are primitives -> (N, P)."""
+        """(N, L, E), (N, L) true for rows that are primitives -> (N, P)."""
         h = self.trunk(x, real)  # (N, L, H)
         h = F.dropout(h, self.dropout, self.training)
-        # Summed head by head: in one sum, how many heads there are would decide the last bits of each.
+        # Summed head by head: in one sum, the number of heads would change the last bits of each.
         scores = [head(h).squeeze(-1).masked_fill(~real, 0.0).sum(1) for head in self.heads]  # P of (N,)
         return torch.stack(scores, dim=-1)
 
@@ -248,11 +248,11 @@ class Member(nn.Module):
         return scores.masked_fill(~real, 0.0).sum(1)
 
     def trunk(self, x: Tensor, real: Tensor) -> Tensor:
-        """What all heads read: (N, L, E), (N, L) which rows are primitives -> (N, L, H)."""
+        """Input of all heads: (N, L, E), (N, L) true for rows that are primitives -> (N, L, H)."""
         h = self.widen(x)  # (N, L, H)
         if self.positions.shape[0] > 0:
             h = h + self.positions[: h.shape[1]]
-        # Added to the attention to padding: finite, so that a program without primitives gives no NaN.
+        # Added to the attention to padding; finite, so that an empty program gives no NaN.
         bias = torch.zeros_like(real, dtype=h.dtype).masked_fill(~real, -1e9)[:, None, None, :]
         for layer in self.layers:
             h = layer(h, bias)
@@ -261,7 +261,7 @@ class Member(nn.Module):
 
 
 class TLP(nn.Module):
-    """(N, L, E) float32 embeddings -> (N, P) scores, one a platform; higher is better.
+    """(N, L, E) float32 embeddings -> (N, P) scores, one per platform; higher is better.
 
     The score of a program depends on nothing else in its batch. Rows of zeros are padding.
     """
@@ -287,18 +287,18 @@ class TLP(nn.Module):
         return self.of_members(x).mean(0)
 
     def of_members(self, x: Tensor) -> Tensor:
-        """(N, L, E) -> (members, N, P): each is trained on its own."""
+        """(N, L, E) -> (members, N, P): each member is trained on its own."""
         x, real = self.inputs(x)
         return torch.stack([member(x, real) for member in self.members])
 
     def of_head(self, x: Tensor, head: int) -> Tensor:
-        """One column of `forward`, in evaluation, for a fifth less work where there are three: (N,)."""
+        """One column of `forward`, in evaluation: (N,). With three heads, a fifth less work."""
         x, real = self.inputs(x)
         members = [cast(Member, member) for member in self.members]
         return torch.stack([member.of_head(x, real, head) for member in members]).mean(0)
 
     def inputs(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """What the members read of (N, L, E): as many rows as the longest program has, and which are real."""
+        """Input of the members: (N, L, E) cut to the longest program, and (N, L) true for real rows."""
         real = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device)  # (N, L)
         if self.masked:
             real = (x != 0).any(-1)

@@ -1,4 +1,4 @@
-"""Whether the weights of a model file are those of the network that its settings describe."""
+"""Checks that the weights of a model file fit the network that its settings describe."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ CURE = "restore the file, or train the model again"
 
 
 def check_weights(settings: TLPSettings, weights: Mapping[str, Tensor], where: str) -> None:
-    """Check every tensor, before a network is built of them.
+    """Check every tensor before a network is built from them.
 
     Args:
-        settings: what the file says of the network.
+        settings: of the file.
         weights: the tensors of the file.
         where: names the file in errors.
 
     Raises:
-        ModelFileError: a tensor is missing, one too many, of another shape or type, or has a number that is
-            not finite.
+        ModelFileError: a tensor is missing, unexpected, of another shape or type, or not finite.
     """
-    # First how many there are: settings that name thousands of layers would be long in the making.
+    # Count first: building settings with thousands of layers would take long.
     for name, expected, prefix in (
         ("members", settings.members, "members."),
         ("layers", settings.layers, "members.0.layers."),
