@@ -28,11 +28,11 @@ from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLPSettings
 from tlp_tvm.records.source import is_built
-from tlp_tvm.training.batches import Batch, Lists, batch_of, epoch_of, made_ahead
-from tlp_tvm.training.learner import Learner
-from tlp_tvm.training.peers import ALONE
+from tlp_tvm.training.ahead import made_ahead
+from tlp_tvm.training.batches import Batch, Lists, batch_of, epoch_of
+from tlp_tvm.training.loop import Learner
 from tlp_tvm.training.recipe import MODELS
-from tlp_tvm.training.runs.train_run import TRAIN_SPLIT
+from tlp_tvm.training.runs.splits import TRAIN_SPLIT
 from tlp_tvm.training.train_settings import TrainSettings
 
 TENSET = {"8.6M": 8_600_000, "52M": 52_000_000}
@@ -112,10 +112,10 @@ def bench_train(
         }
         shape = replace(loaded.settings, **fixed)
     place = pick_device(device)
-    learner = Learner(shape, settings, place, ALONE)
+    learner = Learner(shape, settings, place)
     lists = _batches(data, settings, programs)
     count = sum(len(each) for batch in lists for each in batch)
-    make = partial(batch_of, data, device=place, cut=learner.cuts_padding)
+    make = partial(batch_of, data, device=place, cut=not shape.faithful)
 
     progress(f"{model}: checking")
     _check(data, lists[0])
@@ -136,7 +136,7 @@ def bench_train(
     return TrainResult(
         dataset=str(dataset),
         model=model,
-        parameters=sum(parameter.numel() for parameter in learner.network.parameters()),
+        parameters=sum(parameter.numel() for parameter in learner.state.network.parameters()),
         layout=layout.name,
         platforms=heads,
         device=str(place),
@@ -152,7 +152,7 @@ def bench_train(
 
 def _batches(data: MeasuredDataset, settings: TrainSettings, programs: int) -> list[Lists]:
     """The first batches of an epoch."""
-    batches = list(epoch_of(data, settings.batch_programs, settings.list_programs, (settings.seed, 0)))
+    batches = list(epoch_of(data, settings, 0))
     sizes = accumulate(sum(map(len, batch)) for batch in batches)
     return batches[: 1 + sum(size < programs for size in sizes)]
 

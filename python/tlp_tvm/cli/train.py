@@ -110,7 +110,8 @@ def train(
     from tlp_tvm.training.peers import writes_here
     from tlp_tvm.training.recipe import MODELS
     from tlp_tvm.training.runs.add_platform import Addition
-    from tlp_tvm.training.runs.train_run import HOLD_OUT, Recipe, train_model
+    from tlp_tvm.training.runs.splits import HOLD_OUT
+    from tlp_tvm.training.runs.train_run import Recipe, TrainCallbacks, train_model
     from tlp_tvm.training.train_settings import Precision, TrainSettings
 
     given = {"hidden": hidden, "members": members, "dropout": dropout}
@@ -151,6 +152,7 @@ def train(
         hold_out=hold_out,
         stream=stream,
         folds=cross_validate,
+        tensorboard=tensorboard,
     )
     if hidden is not None and hidden % 8:
         raise typer.BadParameter(f"expected a multiple of 8, found {hidden}", param_hint="--hidden")
@@ -161,11 +163,7 @@ def train(
             out,
             recipe,
             device=device,
-            tensorboard=tensorboard,
-            on_data=progress.data,
-            on_epoch=progress.epoch,
-            on_batch=progress.batch,
-            on_fold=progress.fold,
+            tell=TrainCallbacks(progress.data, progress.epoch, progress.batch, progress.fold),
         )
     finally:
         progress.stop()

@@ -1,11 +1,9 @@
-"""Batches of whole lists: a label compares programs of one task, so a loss must see them together."""
+"""Batches of whole lists: a label compares programs of one task, so the loss must see them together."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,18 +11,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
+from tlp_tvm.training.train_settings import TrainSettings
 
 Lists = list[NDArray[np.int64]]
-"""Indices of programs, a list a task or part of one."""
-
-AHEAD = 4
-"""Batches that are made while the network works on another; what bounds memory."""
+"""Places of programs in a dataset; each list is a task or a part of one."""
 
 PART_PROGRAMS = {"cpu": 64, "cuda": 512}
-"""Programs of like length that go through the network together: fewer have less padding, more fill a GPU."""
-
-T = TypeVar("T")
-R = TypeVar("R")
+"""Programs of similar length that go through the network together: small parts waste less on padding, large
+parts fill a GPU."""
 
 
 class Batch(NamedTuple):
@@ -35,87 +29,53 @@ class Batch(NamedTuple):
     labels: Tensor
     """(n, P) in that order, NaN where missing."""
     groups: Tensor
-    """(n,): the programs of a list have a number in common."""
-
-    def __len__(self) -> int:
-        return len(self.labels)
+    """(n,): programs of one list share a number."""
 
 
-def epoch_of(
-    dataset: MeasuredDataset,
-    batch_programs: int,
-    list_programs: int,
-    seed: tuple[int, ...],
-    chosen: NDArray[np.bool_] | None = None,
-) -> Iterator[Lists]:
-    """Every program once, in batches that are made of whole lists.
+def epoch_of(dataset: MeasuredDataset, settings: TrainSettings, epoch: int) -> Iterator[Lists]:
+    """Yield every program that has a label on any platform once, in batches of whole lists.
 
-    A list is a task, or a random part of one where the task has more than `list_programs`. The order of
-    the lists is random, within the neighbourhoods of a streamed dataset; a batch is closed once it has
-    `batch_programs`.
-
-    Args:
-        dataset: the programs.
-        batch_programs: about how many a batch.
-        list_programs: at most how many a list.
-        seed: makes the order.
-        chosen: (N,) which programs to take; all when None.
-
-    Yields:
-        The lists of a batch.
+    A list is a task, or a random part of one with more than `list_programs`; a batch is closed once it has
+    `batch_programs`. The order is random, within the neighbourhoods of a streamed dataset.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng((settings.seed, epoch))
+    labelled = np.asarray(~np.isnan(dataset.labels).all(1))
+    labelled |= not labelled.any()  # without any label there is nothing to learn, but the run ends well
     batch: Lists = []
     for tasks in dataset.neighbourhoods(rng):
         lists: Lists = []
         for task in tasks:
             programs = dataset.programs_of(int(task))
-            if chosen is not None:
-                programs = programs[chosen[programs]]
-            if len(programs) > list_programs:
-                parts = -(-len(programs) // list_programs)
+            programs = programs[labelled[programs]]
+            if len(programs) > settings.list_programs:
+                parts = -(-len(programs) // settings.list_programs)
                 lists += np.array_split(rng.permutation(programs), parts)
             elif len(programs):
                 lists.append(programs)
         for i in rng.permutation(len(lists)):
             batch.append(lists[i])
-            if sum(map(len, batch)) >= batch_programs:
+            if sum(map(len, batch)) >= settings.batch_programs:
                 yield batch
                 batch = []
     if batch:
         yield batch
 
 
-def labelled_in(dataset: MeasuredDataset) -> NDArray[np.bool_]:
-    """(N,) which programs have a label on any platform; all where none has one."""
-    unknown = np.asarray(np.isnan(dataset.labels).all(1))
-    return np.ones(len(dataset), bool) if unknown.all() else ~unknown
-
-
 def batch_of(dataset: MeasuredDataset, lists: Lists, device: torch.device, *, cut: bool) -> Batch:
-    """The tensors of some lists.
-
-    Args:
-        dataset: the programs.
-        lists: which of them.
-        device: where to.
-        cut: cut the rows that are padding in all programs of a part; not for a network that scores them too.
-    """
+    """The tensors of some lists; `cut` as for `parts_of`."""
     programs = np.concatenate([np.empty(0, np.int64), *lists])
-    groups = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
+    group = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
     order, parts = parts_of(dataset, programs, device, cut=cut)
-    labels, groups = dataset.labels[programs[order]], groups[order]
-    return Batch(parts, *(_moved(torch.from_numpy(array), device) for array in (labels, groups)))
+    labels, groups = torch.from_numpy(dataset.labels[programs[order]]), torch.from_numpy(group[order])
+    return Batch(parts, _moved(labels, device), _moved(groups, device))
 
 
 def parts_of(
     dataset: MeasuredDataset, programs: NDArray[np.int64], device: torch.device, *, cut: bool
 ) -> tuple[NDArray[np.int64], list[Tensor]]:
-    """Embeddings for the network, in parts that share little padding.
+    """Embeddings in parts of similar length: their order in `programs`, and (n_i, L_i, E), shortest first.
 
-    Returns:
-        The places in `programs` in the order of the parts, and the parts: (n_i, L_i, E), the shortest
-        programs first.
+    `cut` removes the rows that are padding in a whole part; a network that scores padding needs them.
     """
     lengths = dataset.counts[programs]
     order = np.argsort(lengths, kind="stable")
@@ -128,21 +88,6 @@ def parts_of(
 
 
 def _moved(tensor: Tensor, device: torch.device) -> Tensor:
-    if device.type == "cuda":  # so that the copy runs beside the network
+    if device.type == "cuda":  # pinned, so that the copy overlaps with the network
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)
-
-
-def made_ahead(make: Callable[[T], R], of: Iterable[T], ahead: int = AHEAD) -> Iterator[R]:
-    """`map`, with the next few made in a thread meanwhile; what `make` raises is raised here, in its turn."""
-    pool = ThreadPoolExecutor(1)
-    waiting: deque[Future[R]] = deque()
-    try:
-        for each in of:
-            waiting.append(pool.submit(make, each))
-            if len(waiting) > ahead:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)

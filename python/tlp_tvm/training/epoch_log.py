@@ -10,6 +10,7 @@ import csv
 import importlib.util
 import io
 import json
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,12 @@ from typing import Any
 
 from tlp_tvm.errors import TrainingError
 from tlp_tvm.files import write_whole
+
+EpochCallback = Callable[[dict[str, Any]], None]
+"""Gets the entry of a finished epoch."""
+
+BatchCallback = Callable[[int, int], None]
+"""Gets how many labelled programs were trained on, each once an epoch, and of how many."""
 
 METRICS = "metrics.jsonl"
 TABLE = "metrics.csv"
@@ -42,6 +49,24 @@ def write_metrics(folder: Path, history: list[dict[str, Any]], timings: list[dic
     write_whole(folder / TABLE, text.getvalue())
 
 
+def check_finite(entry: dict[str, Any], folder: Path) -> None:
+    """Check the loss of an epoch.
+
+    Args:
+        entry: of the epoch, "epoch" and "loss".
+        folder: of the run, for the error.
+
+    Raises:
+        TrainingError: it is not finite.
+    """
+    if not math.isfinite(entry["loss"]):
+        raise TrainingError(
+            f"{folder}: epoch {entry['epoch']}: expected a finite loss, found {entry['loss']}: the "
+            "programs' numbers are too large for the network; delete the folder and train in float32, or "
+            "without --faithful, which scales them"
+        )
+
+
 def need_tensorboard() -> None:
     """Be sure that `board_of` will work.
 
@@ -55,7 +80,7 @@ def need_tensorboard() -> None:
         )
 
 
-def board_of(folder: Path) -> Callable[[dict[str, Any]], None]:
+def board_of(folder: Path) -> EpochCallback:
     """A callback that writes entries for TensorBoard, to a new folder in that of the run."""
     from torch.utils.tensorboard import SummaryWriter
 

@@ -29,8 +29,8 @@ from tlp_tvm.evaluation.labelling import BLOCK, Choose, label_counts, label_orde
 from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
 from tlp_tvm.model.tlp import TLP
 from tlp_tvm.training import start
-from tlp_tvm.training.loop import TrainSettings
 from tlp_tvm.training.runs import new_head
+from tlp_tvm.training.train_settings import TrainSettings
 
 MODEL = {"hidden": 32, "members": 1}
 TRAINING = TrainSettings(epochs=30, learning_rate=1e-2, batch_programs=1, average=0.5)

@@ -24,8 +24,9 @@ from tlp_tvm.evaluation.few_shot.labels import of_platforms
 from tlp_tvm.files import one_at_a_time, write_whole
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLP, TLPSettings
-from tlp_tvm.training.loop import TrainSettings, train
+from tlp_tvm.training.loop import train
 from tlp_tvm.training.start import Start
+from tlp_tvm.training.train_settings import TrainSettings
 
 Tell = Callable[[str], None]
 

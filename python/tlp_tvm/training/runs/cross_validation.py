@@ -16,10 +16,9 @@ from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.metrics.topk import random_mean_top_k
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLPSettings
-from tlp_tvm.training.loop import train
+from tlp_tvm.training.loop import train, validate
 from tlp_tvm.training.peers import ALONE, Peers
 from tlp_tvm.training.train_settings import TrainSettings
-from tlp_tvm.training.validation import validate
 
 FoldCallback = Callable[[int, int], None]
 

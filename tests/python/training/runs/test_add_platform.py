@@ -19,9 +19,10 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.tlp import TLP
 from tlp_tvm.training import start
-from tlp_tvm.training.loop import TrainSettings, train
+from tlp_tvm.training.loop import train
 from tlp_tvm.training.runs.new_head import with_new_head
 from tlp_tvm.training.start import FEW_STEPS, Start, long_enough
+from tlp_tvm.training.train_settings import TrainSettings
 
 EPYC = ("epyc-avx2-1c", "epyc-avx512-2c", "epyc-sse42-1c")
 
