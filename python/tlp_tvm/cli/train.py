@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 LOSSES = "mse, lambdarank or pairwise"
 PRECISIONS = "auto, float32 or bfloat16; auto is bfloat16 on a GPU that has it."
-BACKBONES = "self-attention, transformer or lstm"
 
 
 def train(
@@ -35,7 +34,6 @@ def train(
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the programs.")] = 40,
     seed: Annotated[int, typer.Option(min=0, help="Seed of weights, order and held-out tasks.")] = 0,
     loss: Annotated[str, typer.Option(help=LOSSES)] = "pairwise",
-    backbone: Annotated[str, typer.Option(help=BACKBONES)] = "self-attention",
     hidden: Annotated[
         int | None,
         typer.Option(min=8, help="Width of the network, a multiple of 8. Default: the recipe's."),
@@ -43,7 +41,6 @@ def train(
     members: Annotated[
         int | None, typer.Option(min=1, help="Networks whose scores are averaged. Default: the recipe's.")
     ] = None,
-    layers: Annotated[int, typer.Option(min=1, help="Layers of the backbone.")] = 1,
     dropout: Annotated[
         float | None,
         typer.Option(min=0.0, max=0.9, help="Share of dropped activations. Default: the recipe's."),
@@ -105,7 +102,6 @@ def train(
     """
     from tlp_tvm.cli.parts.training_progress import TrainingProgress
     from tlp_tvm.model.losses import Loss
-    from tlp_tvm.model.tlp import Backbone
     from tlp_tvm.records.detect import framework_of_dataset
     from tlp_tvm.training.peers import writes_here
     from tlp_tvm.training.recipe import MODELS
@@ -142,8 +138,6 @@ def train(
     recipe = Recipe(
         layout=layout_named(layout or framework_of_dataset(source)),
         model={
-            "backbone": Backbone(one_of("--backbone", backbone, [b.value for b in Backbone])),
-            "layers": layers,
             **MODELS["paper" if faithful else "recipe"],
             **{name: value for name, value in given.items() if value is not None},
         },

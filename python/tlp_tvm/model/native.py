@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from tlp_tvm import _core
-from tlp_tvm.model.tlp import Backbone, TLPSettings
+from tlp_tvm.model.tlp import TLPSettings
 
 
 def native_network(
@@ -20,10 +20,10 @@ def native_network(
         instruction_set: one of `_core.instruction_sets()`; the fastest if empty.
 
     Returns:
-        None for networks that only torch computes: published networks, other backbones, and exported files of
-        early versions, whose weights have no names.
+        None for networks that only torch computes: published networks, and exported files of early versions,
+        whose weights have no names.
     """
-    if settings.faithful or settings.raw_numbers or settings.backbone is not Backbone.SELF_ATTENTION:
+    if settings.faithful or settings.raw_numbers:
         return None
     tensors = {
         name: np.ascontiguousarray(tensor.detach().cpu().numpy(), np.float32)

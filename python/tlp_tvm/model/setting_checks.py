@@ -29,7 +29,7 @@ def check_settings(values: Mapping[str, Any]) -> None:
     """Check settings before anything is built by them.
 
     Args:
-        values: each setting but the backbone, by its name.
+        values: each setting by its name.
 
     Raises:
         ValueError: one is of another type, out of its range, or does not fit another.

@@ -8,7 +8,6 @@ are scaled, and layers are normalised. Written for TorchScript.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from enum import Enum
 from typing import Any, cast
 
 import torch
@@ -18,14 +17,9 @@ from torch import Tensor, nn
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.setting_checks import check_entries, check_settings
 
-
-class Backbone(str, Enum):
-    """The part that mixes the primitives of a program."""
-
-    SELF_ATTENTION = "self-attention"
-    TRANSFORMER = "transformer"
-    LSTM = "lstm"
-
+BACKBONE = "self-attention"
+"""The part that mixes the primitives of a program, as model files name it. There were others: no model or
+table used them."""
 
 PUBLISHED: dict[str, Any] = {"hidden": 256, "attention_heads": 8}
 """Settings of the published network that differ from ours."""
@@ -45,13 +39,12 @@ class TLPSettings:
     """Platforms, one head each."""
     raw_numbers: bool = False
     """The layout writes unscaled numbers; the model scales them."""
-    backbone: Backbone = Backbone.SELF_ATTENTION
     hidden: int = 64
     """Width of the trunk; the paper's is 256."""
     attention_heads: int = 4
     """The paper has 8, for 256 columns."""
     layers: int = 1
-    """Layers of the backbone."""
+    """Of self-attention."""
     members: int = 1
     """Networks trained side by side; their scores are averaged."""
     dropout: float = 0.0
@@ -86,14 +79,15 @@ class TLPSettings:
             ValueError: a field is missing, unknown or invalid.
         """
         check_entries(values)
-        known = [backbone.value for backbone in Backbone]
-        if values["backbone"] not in known:
-            raise ValueError(f"backbone: expected {', '.join(known)}, found {values['backbone']!r}")
-        return cls(**{**values, "backbone": Backbone(values["backbone"])})
+        if values["backbone"] != BACKBONE:
+            raise ValueError(f"backbone: expected {BACKBONE}, found {values['backbone']!r}")
+        return cls(**{name: value for name, value in values.items() if name != "backbone"})
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for JSON."""
-        return {**asdict(self), "backbone": self.backbone.value}
+        values = asdict(self)
+        shape = {name: values.pop(name) for name in ("length", "width", "one_hot", "heads", "raw_numbers")}
+        return {**shape, "backbone": BACKBONE, **values}  # in the order of the files that there are
 
 
 def _norm(settings: TLPSettings) -> nn.Module:
@@ -135,45 +129,6 @@ class SelfAttention(nn.Module):
             mixed = F.scaled_dot_product_attention(qkv[0], qkv[1], qkv[2], attn_mask=bias, dropout_p=dropout)
         mixed = mixed.transpose(1, 2).reshape(n, rows, hidden)  # (N, L, H)
         return h + F.dropout(self.out(mixed), self.dropout, self.training)
-
-
-class TransformerLayer(nn.Module):
-    """Self-attention and a feed-forward block, each with a residual."""
-
-    def __init__(self, settings: TLPSettings) -> None:
-        super().__init__()
-        self.dropout = settings.dropout
-        self.attention = SelfAttention(settings)
-        self.norm = _norm(settings)
-        self.up = nn.Linear(settings.hidden, 2 * settings.hidden)
-        self.down = nn.Linear(2 * settings.hidden, settings.hidden)
-
-    def forward(self, h: Tensor, bias: Tensor) -> Tensor:
-        """As `SelfAttention.forward`."""
-        h = self.attention(h, bias)
-        fed = self.down(F.relu(self.up(self.norm(h))))
-        return h + F.dropout(fed, self.dropout, self.training)
-
-
-class RecurrentLayer(nn.Module):
-    """An LSTM from first to last primitive, with a residual; padding after a program cannot affect it."""
-
-    def __init__(self, settings: TLPSettings) -> None:
-        super().__init__()
-        self.norm = _norm(settings)
-        self.lstm = nn.LSTM(settings.hidden, settings.hidden, batch_first=True)
-
-    def forward(self, h: Tensor, bias: Tensor) -> Tensor:
-        """As `SelfAttention.forward`; padding comes last and needs no mask."""
-        mixed: Tensor = self.lstm(self.norm(h))[0]
-        return h + mixed
-
-
-LAYERS: dict[Backbone, type[nn.Module]] = {
-    Backbone.SELF_ATTENTION: SelfAttention,
-    Backbone.TRANSFORMER: TransformerLayer,
-    Backbone.LSTM: RecurrentLayer,
-}
 
 
 class Residual(nn.Module):
@@ -227,7 +182,7 @@ class Member(nn.Module):
         self.widen = _widen(settings)
         rows = settings.length if settings.positions else 0
         self.positions = nn.Parameter(0.02 * torch.randn(rows, settings.hidden))
-        self.layers = nn.ModuleList(LAYERS[settings.backbone](settings) for _ in range(settings.layers))
+        self.layers = nn.ModuleList(SelfAttention(settings) for _ in range(settings.layers))
         self.residuals = nn.Sequential(Residual(settings), Residual(settings))
         self.norm = _norm(settings)
         self.heads = nn.ModuleList(_head(settings.hidden) for _ in range(settings.heads))

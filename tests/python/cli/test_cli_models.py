@@ -78,7 +78,7 @@ def test_train_as_json(dataset: Path, tmp_path: Path) -> None:
     out = tmp_path / "one"
     printed = succeed(
         "train", dataset, "--out", out, "--epochs", 1, "--hidden", 8, "--platform", "beta", "--loss", "mse",
-        "--backbone", "lstm", "--layout", "paper-cpu", "--seed", 4, "--hold-out", 0, "--json",
+        "--layout", "paper-cpu", "--seed", 4, "--hold-out", 0, "--json",
     )  # fmt: skip
     result = json.loads(printed)
     assert result["model"] == str(out)
@@ -86,7 +86,6 @@ def test_train_as_json(dataset: Path, tmp_path: Path) -> None:
     assert list(result["metrics"]) == ["test"]
     loaded = load_model(out)
     assert (loaded.platforms, loaded.layout.name, loaded.card["seed"]) == (("beta",), "paper-cpu", 4)
-    assert loaded.card["model"]["backbone"] == "lstm"
 
 
 def test_train_shows_how_far_it_is(dataset: Path, tmp_path: Path) -> None:
@@ -128,7 +127,6 @@ def test_a_finished_model_is_not_overwritten(model: Path, dataset: Path) -> None
     ("options", "sentence"),
     [
         (["--loss", "hinge"], "expected one of mse, lambdarank, pairwise, found hinge"),
-        (["--backbone", "cnn"], "expected one of self-attention, transformer, lstm, found cnn"),
         (["--precision", "half"], "expected one of auto, float32, bfloat16, found half"),
         (["--hidden", "20"], "expected a multiple of 8, found 20"),
     ],

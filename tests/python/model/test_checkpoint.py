@@ -19,7 +19,6 @@ from tlp_tvm.errors import ModelFileError
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model, save_checkpoint, shipped_models
 from tlp_tvm.model.setting_checks import FLAGS, RANGES
-from tlp_tvm.model.tlp import Backbone
 from tlp_tvm.model.weights_fit import CURE
 
 
@@ -51,7 +50,7 @@ def replace_weights(folder: Path, data: bytes) -> None:
 @pytest.mark.parametrize("layout", [LAYOUT, FeatureLayout.preset("paper-cpu")])
 @pytest.mark.parametrize(
     "options",
-    [{}, {"backbone": Backbone.LSTM}, {"faithful": True, "heads": 1}, {"backbone": Backbone.TRANSFORMER}],
+    [{}, {"layers": 2}, {"faithful": True, "heads": 1}],
 )
 def test_a_model_comes_back_the_same(tmp_path: Path, layout: FeatureLayout, options: dict[str, Any]) -> None:
     config, network = tiny_config(layout, **options)
@@ -183,7 +182,7 @@ SETTINGS: list[tuple[str, list[Any], str]] = [
     ],
     *[(name, [1, 0, "true", None], "expected true or false") for name in FLAGS],
     ("dropout", [-0.1, 1.0, float("nan"), float("inf"), "0", True], "expected a number from 0 to below 1"),
-    ("backbone", ["gru", 1, None, ["lstm"]], "expected self-attention, transformer, lstm"),
+    ("backbone", ["lstm", 1, None, ["self-attention"]], "expected self-attention"),
     ("attention_heads", [3, 5, 32], r"expected a divisor of hidden (16)"),
     ("one_hot", [65], r"expected at most the width (64)"),
 ]
@@ -208,10 +207,6 @@ def test_a_setting_out_of_its_range_is_refused(
         ({"layers": 256}, "expected the tensors of 256 layers, as the settings say, found those of 1"),
         ({"hidden": 32}, "members.0.heads.0.0.bias: expected (16,), found (8,)"),
         ({"positions": True}, "members.0.positions: expected (8, 16), found (0, 16)"),
-        (
-            {"backbone": "lstm"},
-            "expected the tensors of the model, found no members.0.layers.0.lstm.bias_hh_l0",
-        ),
         ({"faithful": True}, "expected the tensors of the model, found no members.0.widen.4.bias"),
     ],
 )

@@ -21,7 +21,7 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model, save_checkpoint
 from tlp_tvm.model.export import export_model
 from tlp_tvm.model.scoring import ScoringModel
-from tlp_tvm.model.tlp import TLP, Backbone
+from tlp_tvm.model.tlp import TLP
 
 FRESH = """
 import numpy as np
@@ -54,9 +54,7 @@ def refused(path: Path) -> str:
     return str(error.value)
 
 
-@pytest.mark.parametrize(
-    "options", [{"backbone": b} for b in Backbone] + [{"faithful": True, "hidden": 16}, {"members": 2}]
-)
+@pytest.mark.parametrize("options", [{}, {"layers": 2}, {"faithful": True, "hidden": 16}, {"members": 2}])
 @pytest.mark.parametrize("layout", [LAYOUT, FeatureLayout.preset("paper-cpu")])
 def test_exported_scores_are_the_checkpoint_s(
     tmp_path: Path, layout: FeatureLayout, options: dict[str, Any]
@@ -169,8 +167,8 @@ def test_other_versions_and_layouts_are_refused(tmp_path: Path) -> None:
         ({"hidden": 32}, "members.0.heads.0.0.bias: expected (16,), found (8,);"),
         ({"members": 2}, "expected the tensors of 2 members, as the settings say, found those of 1;"),
         (
-            {"backbone": "lstm"},
-            "expected the tensors of the model, found no members.0.layers.0.lstm.bias_hh_l0,",
+            {"faithful": True, "raw_numbers": False},
+            "expected the tensors of the model, found no members.0.widen.4.bias,",
         ),
     ],
 )

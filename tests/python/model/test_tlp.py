@@ -11,9 +11,7 @@ from torch import Tensor
 
 from programs import LAYOUT, random_embeddings, tiny_settings
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.model.tlp import TLP, Backbone, TLPSettings
-
-BACKBONES = list(Backbone)
+from tlp_tvm.model.tlp import TLP, TLPSettings
 
 
 def network(settings: TLPSettings, seed: int = 0) -> TLP:
@@ -33,17 +31,15 @@ def x() -> Tensor:
     return torch.from_numpy(random_embeddings())
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
 @pytest.mark.parametrize("faithful", [False, True])
-def test_one_score_a_program_and_platform(backbone: Backbone, faithful: bool, x: Tensor) -> None:
-    result = scores(network(tiny_settings(heads=3, backbone=backbone, faithful=faithful)), x)
+def test_one_score_a_program_and_platform(faithful: bool, x: Tensor) -> None:
+    result = scores(network(tiny_settings(heads=3, faithful=faithful)), x)
     assert result.shape == (len(x), 3)
     assert bool(torch.isfinite(result).all())
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_padding_changes_nothing(backbone: Backbone, x: Tensor) -> None:
-    long = tiny_settings(LAYOUT.with_shape(length=20), backbone=backbone)
+def test_padding_changes_nothing(x: Tensor) -> None:
+    long = tiny_settings(LAYOUT.with_shape(length=20))
     model = network(long)
     padded = torch.cat([x, torch.zeros(len(x), 12, x.shape[2])], 1)
     torch.testing.assert_close(scores(model, padded), scores(model, x), rtol=0, atol=1e-6)
@@ -53,10 +49,9 @@ def test_a_program_without_primitives_scores_zero(x: Tensor) -> None:
     assert scores(network(tiny_settings()), x)[0].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
 @pytest.mark.parametrize("faithful", [False, True])
-def test_a_score_does_not_depend_on_the_batch(backbone: Backbone, faithful: bool, x: Tensor) -> None:
-    model = network(tiny_settings(backbone=backbone, faithful=faithful))
+def test_a_score_does_not_depend_on_the_batch(faithful: bool, x: Tensor) -> None:
+    model = network(tiny_settings(faithful=faithful))
     alone = torch.cat([scores(model, x[i : i + 1]) for i in range(len(x))])
     torch.testing.assert_close(scores(model, x), alone, rtol=0, atol=1e-6)
 
@@ -121,9 +116,8 @@ def test_members_are_networks_of_their_own_and_their_mean_counts(x: Tensor) -> N
     torch.testing.assert_close(scores(model, x), each.mean(0))
 
 
-@pytest.mark.parametrize("backbone", BACKBONES)
-def test_every_parameter_learns(backbone: Backbone, x: Tensor) -> None:
-    model = TLP(tiny_settings(backbone=backbone, members=2, positions=True))
+def test_every_parameter_learns(x: Tensor) -> None:
+    model = TLP(tiny_settings(members=2, positions=True))
     model(x).square().sum().backward()
     still = [
         name for name, p in model.named_parameters() if p.grad is None or not bool(p.grad.abs().sum() > 0)
@@ -132,15 +126,14 @@ def test_every_parameter_learns(backbone: Backbone, x: Tensor) -> None:
 
 
 def test_settings_survive_json() -> None:
-    settings = tiny_settings(backbone=Backbone.LSTM, dropout=0.1)
+    settings = tiny_settings(positions=True, dropout=0.1)
     assert TLPSettings.from_dict(settings.to_dict()) == settings
 
 
-@pytest.mark.parametrize("backbone", [Backbone.SELF_ATTENTION, Backbone.TRANSFORMER])
-def test_the_published_network_learns_from_raw_numbers_of_gpu_logs(backbone: Backbone) -> None:
+def test_the_published_network_learns_from_raw_numbers_of_gpu_logs() -> None:
     """Of 2e8, as public logs hold: rounding must not make infinite what the gradient is made of."""
     rows = FeatureLayout.preset("paper-gpu")
-    model = network(TLPSettings.of_layout(rows, 1, backbone=backbone, faithful=True)).train()
+    model = network(TLPSettings.of_layout(rows, 1, faithful=True)).train()
     rng = np.random.default_rng(0)
     extents = 10.0 ** rng.uniform(0, 8.3, (32, rows.length, rows.width))
     model(torch.from_numpy(extents.astype(np.float32))).sum().backward()
