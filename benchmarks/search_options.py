@@ -11,7 +11,7 @@ seconds that searching and measuring took, each against the defaults'.
 
     python benchmarks/search_options.py [NET...] [--trials 128] [--seeds 3] [--out runs/options]
 
-A run that is whole stays; the same command goes on.
+Complete runs are kept; the same command resumes.
 """
 
 from __future__ import annotations

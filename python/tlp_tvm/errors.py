@@ -18,7 +18,7 @@ class AbiMismatchError(TlpTvmError, RuntimeError):
 
 
 class CollectionError(TlpTvmError, RuntimeError):
-    """A collection of measured programs that cannot start or go on."""
+    """A collection of measured programs that cannot start or resume."""
 
 
 class ComparisonError(TlpTvmError, RuntimeError):
@@ -38,11 +38,11 @@ class NetworkError(TlpTvmError, ValueError):
 
 
 class TrainingError(TlpTvmError, RuntimeError):
-    """A training run that cannot start, or cannot go on."""
+    """A training run that cannot start or resume."""
 
 
 class TuningError(TlpTvmError, RuntimeError):
-    """A tuning run that cannot start or go on."""
+    """A tuning run that cannot start or resume."""
 
 
 __all__ = [

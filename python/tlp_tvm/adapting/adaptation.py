@@ -47,7 +47,7 @@ class TaskAdapter:
     """Learns the speed of one task's programs from its measurements; safe to use from several threads."""
 
     def __init__(self, known: Measured | None = None, scores: NDArray[np.float32] | None = None) -> None:
-        """Begin, or go on.
+        """Begin, or resume.
 
         Args:
             known: what `measured` gave.

@@ -1,4 +1,4 @@
-"""What a collection is asked for, and what comes of it."""
+"""Settings and result of a collection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CollectSettings:
 
     Attributes:
         networks: built-in names, .onnx or TorchScript files (`networks.network_from`).
-        out: a dataset folder, new or one that is gone on with.
+        out: a dataset folder; an existing one is resumed.
         target: TVM target; empty for this machine's CPU.
         platform: name of the folder's column of labels; empty for one out of the target.
         programs: wanted of each task, those that the folder has included.
@@ -67,7 +67,7 @@ class CollectResult:
         measured: how many of them this call measured.
         failures: why programs of this call failed, in words, and how many.
         seconds: where the time of this call went: "plan", "build", "run".
-        finished: whether nothing is left to do; if not, the same call goes on.
+        finished: whether nothing is left to do; if not, the same call resumes.
     """
 
     platform: str

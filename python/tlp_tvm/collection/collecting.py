@@ -39,7 +39,7 @@ Built = list[tuple[int, Outcome]]
 
 
 def collect(settings: CollectSettings, observer: CollectObserver | None = None) -> CollectResult:
-    """Measure programs of networks, or go on with a collection that was stopped.
+    """Measure programs of networks, or resume a stopped collection.
 
     Args:
         settings: what to collect and how.

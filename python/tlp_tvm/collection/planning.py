@@ -80,7 +80,7 @@ def plan_tasks(
     Args:
         networks: built-in names, or files that `networks.network_from` reads.
         target: TVM target.
-        tell: is told in words what is going on.
+        tell: receives a line before each step.
         split_for: TVM target that the networks are split for, if another: what TVM packs a convolution's
             channels by depends on it, and the same programs need the same tasks.
 

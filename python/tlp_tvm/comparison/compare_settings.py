@@ -95,7 +95,7 @@ class CompareSettings:
 
     Attributes:
         networks: built-in names.
-        out: folder of the comparison; one that exists is gone on with.
+        out: folder of the comparison; an existing one is resumed.
         contenders: which models.
         target: TVM target; empty for this machine's CPU.
         model: what those of "tlp" load; empty for the framework's of `DEFAULT_MODELS`.

@@ -29,7 +29,7 @@ from tlp_tvm.pretrained import DEFAULT_MODELS
 
 
 def compare(settings: CompareSettings, observer: CompareObserver | None = None) -> Comparison:
-    """Search the same tasks under several models, or go on with a comparison that was stopped.
+    """Search the same tasks under several models, or resume a stopped comparison.
 
     A task and seed whose searches were cut off begin anew; those that were whole stay.
 
@@ -38,7 +38,7 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
         observer: is told how it goes.
 
     Returns:
-        What came of it; `comparison.json` in the folder says the same.
+        The result; `comparison.json` in the folder has the same.
 
     Raises:
         ComparisonError: it cannot start, was stopped, or the folder holds another comparison.
@@ -119,7 +119,7 @@ def _search(
     except Exception as error:
         if stop.requested:
             raise Stopped(
-                f"stopped in {group}; {settings.out} holds the whole ones, and the same command goes on"
+                f"stopped in {group}; {settings.out} holds the whole ones, and the same command resumes"
             ) from error
         raise
     return sessions

@@ -14,7 +14,7 @@ from tlp_tvm.comparison.stopwatch import PARTS
 
 
 class Session:
-    """A search that can be left after each round and gone on with.
+    """A search that can be left after each round and resumed.
 
     Attributes:
         contender: whose search it is.

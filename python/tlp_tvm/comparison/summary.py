@@ -94,7 +94,7 @@ class Comparison:
 
     @property
     def baseline(self) -> str | None:
-        """The contender that the others are held against: TVM's own model, if it took part."""
+        """The contender that the others are compared with: TVM's own model, if it took part."""
         return next((name for name in self.contenders if name.startswith(f"{BASELINE}:")), None)
 
     def runs(self) -> list[Run]:

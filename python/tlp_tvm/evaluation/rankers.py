@@ -35,7 +35,7 @@ class Ranker(Protocol):
         Args:
             corpus: what to learn from, and what will be asked about.
             seed: of all that is random.
-            tell: is told in words what is going on, where that takes a while.
+            tell: receives a line before each long step.
 
         Returns:
             Place of a task in the corpus -> why its programs cannot be scored; usually nothing.

@@ -94,7 +94,7 @@ def compare_rankers(
         seen: how many programs of a judged task are shown before the rest of it is ranked. They are random,
             and the same for all rankers; fewer are part of more.
         ks: how many first choices count.
-        tell: is told in words what is going on.
+        tell: receives a line before each step.
 
     Raises:
         DatasetError: a judged task lacks programs that ran or has too few for `seen`; rankers share a name.

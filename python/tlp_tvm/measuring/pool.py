@@ -2,7 +2,7 @@
 
 TVM's own builder and runner start new children for every few programs, and each imports TVM first. Here TVM's
 `LocalBuilder` and `LocalRunner` are led, while a `MeasuringPool` is open, to children that stay. They compile
-side by side, and then time one program after the other with nothing else going on. A child that crashes,
+side by side, and then time one program after the other, with nothing else running. A child that crashes,
 hangs or is killed costs the program that it was at; it is replaced.
 """
 
@@ -199,7 +199,7 @@ class MeasuringPool:
     def run_all(
         self, built: Sequence[tuple[int, Outcome]], inputs: Sequence[Any]
     ) -> Iterator[tuple[int, Outcome]]:
-        """Time compiled programs one after the other, with nothing else going on.
+        """Time compiled programs one after the other, with nothing else running.
 
         Args:
             built: what `build` gave for the inputs.
@@ -303,7 +303,7 @@ def faster(first: Outcome, again: Outcome) -> Outcome:
 
     Args:
         first: that ran.
-        again: what came of timing it once more, which may have failed.
+        again: the outcome of timing it once more, which may have failed.
     """
     slower = bool(again.error) or latency_of_costs(first.costs) <= latency_of_costs(again.costs)
     costs = first.costs if slower else again.costs

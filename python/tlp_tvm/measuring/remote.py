@@ -192,7 +192,7 @@ class RemotePool:
             if time.monotonic() > ends:
                 raise CollectionError(
                     f"{self.fleet}: expected a device, found none for {DEVICE_WAIT_S:.0f} s; start one, and "
-                    "the same command goes on"
+                    "the same command resumes"
                 )
             time.sleep(0.5)
 

@@ -84,7 +84,7 @@ def board_of(folder: Path) -> EpochCallback:
     """A callback that writes entries for TensorBoard, to a new folder in that of the run."""
     from torch.utils.tensorboard import SummaryWriter
 
-    shutil.rmtree(folder / BOARD, ignore_errors=True)  # a run that goes on tells all its epochs again
+    shutil.rmtree(folder / BOARD, ignore_errors=True)  # a resumed run writes all its epochs again
     writer = SummaryWriter(str(folder / BOARD))
 
     def tell(entry: dict[str, Any]) -> None:

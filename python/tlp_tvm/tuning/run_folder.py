@@ -1,4 +1,4 @@
-"""The folder of a tuning run: what it is for, what was measured, what came of it.
+"""The folder of a tuning run: its settings, measurements and results.
 
 log.json     every measured program, one of TVM's records a line, in the order they were measured
 warm.json    records of the same tasks that earlier logs gave to start from
@@ -27,7 +27,7 @@ FORMAT_VERSION = 1
 CURE = "choose another --out"
 LOG = "log.json"
 IDENTITY = ("network", "target", "framework")
-"""Entries of run.json that may not change when a run is gone on with."""
+"""Entries of run.json that may not change when a run is resumed."""
 
 
 class RunFolder:

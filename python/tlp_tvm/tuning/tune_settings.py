@@ -1,4 +1,4 @@
-"""What a tuning is asked for, and what comes of it."""
+"""Settings and result of a tuning."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TuneSettings:
 
     Attributes:
         network: a built-in name or the path of a file (`networks.network_from`).
-        out: folder of the run; one that exists is gone on with.
+        out: folder of the run; an existing run is resumed.
         model: what `tlp_tvm.load_model` takes, or a model; empty for the one that the run began with, or else
             that of `DEFAULT_MODELS`.
         target: TVM target; empty for this machine's CPU.

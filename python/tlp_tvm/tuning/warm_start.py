@@ -34,7 +34,7 @@ def gather(sources: Sequence[Path], tasks: Sequence[Any], log: Path) -> WarmStar
     Args:
         sources: TVM's record files, or folders of runs, whose log.json is read.
         tasks: `auto_scheduler.SearchTask`s; a record counts if it has the workload key and the target of one.
-        log: where to write them; replaced, so that what is gone on with does not depend on older files.
+        log: where to write them; replaced, so that a resumed run does not depend on older files.
 
     Raises:
         TuningError: a source is missing.

@@ -174,7 +174,7 @@ def test_the_same_programs_on_another_platform_line_up(collected: Path, tmp_path
 
 
 def test_few_of_the_programs_are_chosen_to_be_measured(collected: Path, tmp_path: Path) -> None:
-    """Blocks, so of three of four tasks here; fewer are part of more, so that the command can go on."""
+    """Blocks, so of three of four tasks here; fewer are part of more, so that the command can resume."""
     source = tmp_path / "source"
     shutil.copytree(collected, source)
     shutil.copytree(source / "here", source / "twin")  # the same programs, which count once
@@ -371,7 +371,7 @@ def test_packing_keeps_every_record_even_when_it_is_cut_short(collected: Path, t
     second = sorted((folder / "here").rglob("*.json"))[1]
     lines = second.read_text().splitlines(keepends=True)
     second.with_name(f"{second.name}.gz").write_bytes(gzip.compress("".join(lines[:2]).encode()))
-    second.write_text("".join(lines[2:]))  # packed once before, and gone on with since
+    second.write_text("".join(lines[2:]))  # packed once before, and resumed since
 
     pack(folder)
 

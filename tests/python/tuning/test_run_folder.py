@@ -1,4 +1,4 @@
-"""The folder of a run: made, gone on with, and refused when it is something else."""
+"""The folder of a run: made, resumed, and refused when it is something else."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_the_run_is_written_down(result: TuneResult) -> None:
 def test_what_was_learned_is_kept_and_gone_on_with(
     result: TuneResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kill at the moment when the log has more than was saved; the resumed run goes on with both."""
+    """A kill at the moment when the log has more than was saved; the resumed run keeps both."""
     run = tmp_path / "run"
     shutil.copytree(result.log.parent, run)
     kept = load_adapted(run / "adapted.safetensors")
@@ -240,7 +240,7 @@ def test_an_interrupt_keeps_the_log_and_says_how_to_go_on(tmp_path: Path) -> Non
 
     log = tmp_path / "log.json"
     words = str(error.value).split(" programs; ")
-    assert words[1] == f"{log} holds them, and the same command goes on from there"
+    assert words[1] == f"{log} holds them, and the same command resumes from there"
     assert words[0] == f"stopped after 3 of {TRIALS}"
     assert len(log.read_text().splitlines()) == 3
     assert signal.getsignal(signal.SIGINT) is before

@@ -1,4 +1,4 @@
-"""What the native reader makes of TVM's objects, held against what TVM's own serialiser writes of them.
+"""Compares the native reading of TVM's objects with what TVM's own serialiser writes.
 
 This runs in a child process: objects that are laid out otherwise than the reader expects may end it.
 """

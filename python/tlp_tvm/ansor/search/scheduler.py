@@ -41,7 +41,7 @@ class SearchSettings:
         trials: programs measured at the end, earlier ones included, if the search spaces hold as many.
         per_round: programs of one task that are measured before the next task is chosen.
         population: programs that breed in a round.
-        seed: of the search; a run that is gone on with goes on with another.
+        seed: of the search; a resumed run continues with another.
         diverse: whether programs are chosen by what they may teach too (`policy`); if not, TVM's pick.
         headroom: whether the next task is that with the largest predicted gain (`headroom`); if not, TVM's.
         patience: programs without a gain after which a task is left; 0 for never.

@@ -95,7 +95,7 @@ def cores_of(target: Any) -> int:
 
 @contextmanager
 def quiet_builds() -> Iterator[None]:
-    """Keep TVM from advising, operator by operator, to tune the network, which is what is going on."""
+    """Silence TVM's advice, operator by operator, to tune the network that is being tuned."""
     scope = load_tvm().autotvm.GLOBAL_SCOPE
     silent, scope.silent = scope.silent, True
     loggers = [logging.getLogger(name) for name in ("strategy", "te_compiler", "autotvm", "auto_scheduler")]

@@ -131,7 +131,7 @@ class TuneSearch:
             if stop.requested or isinstance(self.cost_model.error, KeyboardInterrupt):
                 raise Stopped(
                     f"stopped after {progress.trials} of {settings.trials} programs; {folder.log} holds "
-                    "them, and the same command goes on from there"
+                    "them, and the same command resumes from there"
                 ) from error
             # Older TVMs turn an error inside a callback into one of their own.
             raise (self.cost_model.error or error) from None
@@ -141,7 +141,7 @@ class TuneSearch:
         return len(before)
 
     def _warm_start(self) -> Path | None:
-        """Bring over what earlier logs hold of the tasks; a run that is gone on with keeps what it had."""
+        """Import the tasks' programs of earlier logs; a resumed run keeps what it had."""
         folder, sources = self.folder, self.settings.warm_start
         if sources:
             self.observer.step("reading earlier logs")

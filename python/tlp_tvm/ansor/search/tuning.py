@@ -43,14 +43,14 @@ from tlp_tvm.tuning.warm_start import sources_of
 
 
 def tune_network(settings: TuneSettings, observer: TuneObserver | None = None) -> TuneResult:
-    """Tune a network, or go on with a tuning that was stopped.
+    """Tune a network, or resume a stopped tuning.
 
     Args:
         settings: what to tune and how.
         observer: is told how it goes.
 
     Returns:
-        What came of it; `run.json` in the folder of the run says the same.
+        The result; `run.json` in the folder of the run has the same.
 
     Raises:
         TuningError: it cannot start, was stopped, or its result does not build.
@@ -180,7 +180,7 @@ class _Tuning(Steps):
         except Exception as error:
             if stop.requested:
                 raise Stopped(
-                    f"stopped; {folder.best} holds what was chosen, and the same command goes on"
+                    f"stopped; {folder.best} holds what was chosen, and the same command resumes"
                 ) from error
             raise (self.cost_model.error or error) from None
 

@@ -1,4 +1,4 @@
-"""What models are held against: baselines learn from the same records and are judged on the same tasks."""
+"""Baselines: they learn from the same records as models and are evaluated on the same tasks."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
     Args:
         corpus: the programs.
         cache: where files are kept; tasks that are there are not computed again.
-        tell: is told in words what is going on. A run that was cut short goes on at the network it was at.
+        tell: receives a line before each step. An interrupted run resumes at the same network.
 
     Raises:
         TvmNotFoundError: features are missing in the cache, and there is no TVM to compute them.
@@ -145,7 +145,7 @@ def rebuilt_tasks(tasks: Sequence[MeasuredTask], targets: Sequence[str], tell: T
     Args:
         tasks: what to look for.
         targets: of the platforms; which tasks a network has depends on it.
-        tell: is told in words what is going on.
+        tell: receives a line before each step.
 
     Yields:
         `auto_scheduler.SearchTask`, each once; those of networks that are not built in are left out.

@@ -51,7 +51,7 @@ class StoreMLP(nn.Module):
 
 
 class TenSetMLP:
-    """A network a platform, by LambdaRank within tasks. In a search it goes on training with its labels."""
+    """One network per platform, by LambdaRank within tasks. In a search it trains on with its labels."""
 
     name = "tenset-mlp"
     is_fixed = False

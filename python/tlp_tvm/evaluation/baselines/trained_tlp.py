@@ -47,7 +47,7 @@ class TrainedTLP:
         self._scores: NDArray[np.float32] = np.empty((0, 0), np.float32)
 
     def fit(self, corpus: Corpus, seed: int, tell: Tell) -> dict[int, str]:
-        """Train, or go on with a training that was cut short, and score all judged programs."""
+        """Train, or resume an interrupted training, and score all test programs."""
         on_gpu = corpus.whole.platforms[0].target.split()[0] != "llvm"
         published = "paper-gpu" if on_gpu else "paper-cpu"
         self._layout = FeatureLayout.preset(published if self.published else corpus.whole.layout.framework)

@@ -30,7 +30,7 @@ PARAMETERS: dict[str, Any] = {
 
 
 class XGBoostFeatures:
-    """A model a platform. In a search it goes on boosting with the labels of the task."""
+    """One model per platform. In a search it boosts on with the labels of the task."""
 
     name = "xgboost-features"
     is_fixed = False

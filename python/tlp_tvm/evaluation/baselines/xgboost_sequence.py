@@ -23,7 +23,7 @@ _CHUNK = 8192
 class XGBoostSequence:
     """Ranks by trees over the columns of the flattened sequence that vary in the training programs.
 
-    In a search it goes on boosting with the labels of the task.
+    In a search it boosts on with the labels of the task.
     """
 
     name = "xgboost-sequence"

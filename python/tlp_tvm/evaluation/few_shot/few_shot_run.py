@@ -24,7 +24,7 @@ from tlp_tvm.evaluation.side_by_side import RANDOM, OverSeeds
 from tlp_tvm.model.scoring import BATCH
 
 Progress = Callable[[int, int, str], None]
-"""Gets how many trainings are done, of how many, and what is going on."""
+"""Receives the number of finished trainings, their total, and the current step."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def few_shot(
     Args:
         corpus: training tasks with the labels of all platforms, and the tasks that are judged.
         settings: what to find out.
-        on_progress: called as work goes on.
+        on_progress: called after each step.
 
     Raises:
         DatasetError: there is no such platform or recipe, no other platform, no label, or a judged task

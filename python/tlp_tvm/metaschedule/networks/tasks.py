@@ -59,7 +59,7 @@ def plan_tasks(networks: Sequence[str], target: Any, tell: Callable[[str], None]
     Args:
         networks: as `networks.network_from` takes them.
         target: TVM's target.
-        tell: is told in words what is going on.
+        tell: receives a line before each step.
 
     Returns:
         Each task once, in the order of the networks.

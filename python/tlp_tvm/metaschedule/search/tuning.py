@@ -55,7 +55,7 @@ class TraceTuneSettings:
 
     Attributes:
         network: as `networks.network_from` takes it.
-        out: folder of the run; one that exists is gone on with.
+        out: folder of the run; an existing run is resumed.
         model: what `tlp_tvm.load_model` takes, or one of `TVMS_MODELS`; empty for the one that the run began
             with, or else that of `DEFAULT_MODELS`.
         target: TVM's target; empty for this machine's CPU.
@@ -82,14 +82,14 @@ class TraceTuneSettings:
 
 
 def tune_network(settings: TraceTuneSettings, observer: TuneObserver | None = None) -> TuneResult:
-    """Tune a network, or go on with a tuning that was stopped.
+    """Tune a network, or resume a stopped tuning.
 
     Args:
         settings: what to tune and how.
         observer: is told how it goes.
 
     Returns:
-        What came of it; `run.json` in the folder of the run says the same.
+        The result; `run.json` in the folder of the run has the same.
 
     Raises:
         TuningError: no such target, the folder holds another run, or it was stopped.
@@ -203,7 +203,7 @@ class _Tuning(Steps):
             except Exception as error:
                 if stop.requested:
                     raise Stopped(
-                        f"stopped; {settings.out} holds what was measured, and the same command goes on"
+                        f"stopped; {settings.out} holds what was measured, and the same command resumes"
                     ) from error
                 raise
         self.seconds["measure"] += pool.seconds
