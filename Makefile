@@ -50,8 +50,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help quickstart test test-cpp test-python test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches dataset \
 	pretrained docs fuzz sanitize browser clean distclean
 
-help:  ## what there is to make
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
 
 quickstart: $(VENV)/.package  ## install, then tune a small network on this machine (minutes)
 	$(BIN)/tlp-tvm doctor
@@ -67,10 +67,10 @@ test-cpp: $(VENV)/.dependencies
 test-python: $(VENV)/.package
 	$(BIN)/python -m pytest --numprocesses $(PYTEST_WORKERS) --dist loadfile
 
-test-metaschedule: $(MS_VENV)/.package  ## the tests of the second framework, in its own environment
+test-metaschedule: $(MS_VENV)/.package  ## test the second framework in its own environment
 	$(MS_BIN)/python -m pytest tests/metaschedule --numprocesses $(PYTEST_WORKERS) --dist loadfile
 
-lint: lint-python lint-cpp  ## formatting, types and suspicious code; any finding fails
+lint: lint-python lint-cpp  ## check formatting, types and suspicious code; any finding fails
 
 lint-python: $(VENV)/.dependencies
 	$(BIN)/ruff check
@@ -83,16 +83,16 @@ lint-cpp: $(VENV)/.dependencies
 
 tidy: $(patsubst %,build/lint/%.tidy,$(filter cpp/%,$(CPP_SOURCES)))
 
-format: $(VENV)/.dependencies  ## rewrite the sources as the linters want them
+format: $(VENV)/.dependencies  ## format the sources
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 	$(BIN)/clang-format -i $(CPP_SOURCES) $(CPP_HEADERS)
 
-bench: $(VENV)/.package  ## throughput of extraction beside the alternatives
+bench: $(VENV)/.package  ## measure the throughput of extraction, beside the alternatives
 	$(BIN)/tlp-tvm bench extract
 	$(BIN)/python benchmarks/records.py
 
-results: dataset  ## train and evaluate all of docs/results.md again, from datasets/ (hours on two cores)
+results: dataset  ## train and evaluate everything in docs/results.md again (hours on two cores)
 	$(BIN)/python benchmarks/results.py --again
 
 # LOGS: a folder with a folder of record files for each public platform.
@@ -101,17 +101,17 @@ results-public: $(VENV)/.package  ## the same for public logs: make results-publ
 	$(BIN)/tlp-tvm dataset build $(foreach p,$(PUBLIC_GPUS),$(p)=$(LOGS)/$(p)) $(PUBLIC_BUILD) --out build/public-gpu
 	$(BIN)/python benchmarks/results.py --public --again
 
-searches: $(VENV)/.package $(MS_VENV)/.package  ## compare searches again for docs/search.md (hours on two cores that do nothing else)
+searches: $(VENV)/.package $(MS_VENV)/.package  ## compare searches again for docs/search.md (hours on two idle cores)
 	$(BIN)/python benchmarks/searches.py --run ansor
 	$(BIN)/python benchmarks/searches.py --run metaschedule
 
-dataset: $(VENV)/.package  ## the programs of datasets/ as a dataset a framework in build/, and what is in them
+dataset: $(VENV)/.package  ## build one dataset per framework from datasets/, with statistics
 	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide datasets/epyc-dense datasets/epyc-conv --replace --out build/dataset
 	$(BIN)/tlp-tvm dataset stats build/dataset --html build/dataset.html
 	$(BIN)/tlp-tvm dataset build datasets/epyc-metaschedule datasets/epyc-dense-metaschedule --replace --out build/dataset-metaschedule
 	$(BIN)/tlp-tvm dataset stats build/dataset-metaschedule --html build/dataset-metaschedule.html
 
-pretrained: dataset  ## train the shipped models again, from datasets/
+pretrained: dataset  ## train the shipped models again
 	rm -rf build/pretrained
 	$(BIN)/tlp-tvm train build/dataset --members 4 --out build/pretrained/epyc
 	$(BIN)/tlp-tvm train build/dataset --members 3 --out build/pretrained/epyc-small
@@ -122,15 +122,15 @@ pretrained: dataset  ## train the shipped models again, from datasets/
 	  mv build/pretrained/$$model python/tlp_tvm/pretrained/ || exit 1; \
 	done
 
-docs: $(VENV)/.package $(MS_VENV)/.package  ## the API reference in build/docs; any warning fails
+docs: $(VENV)/.package $(MS_VENV)/.package  ## write the API reference to build/docs; any warning fails
 	rm -rf build/docs
 	$(BIN)/python docs/reference.py ansor build/docs
 	$(MS_BIN)/python docs/reference.py metaschedule build/docs/metaschedule
 
-fuzz: test-cpp  ## a million mutated record lines, compared with Python's json
+fuzz: test-cpp  ## compare a million mutated record lines with Python's json
 	$(BIN)/python tests/python/fuzz_oracle.py build/tests/tests/cpp/fuzz_records tests/fuzz/corpus/* --lines 1000000
 
-sanitize: $(VENV)/.dependencies  ## the C++ tests, and fuzzed records, under the address, undefined-behaviour and thread sanitizers
+sanitize: $(VENV)/.dependencies  ## run the C++ tests and fuzzed records under the sanitizers
 	for sanitizer in address,undefined thread; do \
 	  $(CMAKE) -B build/$$sanitizer $(CMAKE_TESTS) -DTLP_TVM_SANITIZE=$$sanitizer -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	  && $(BIN)/cmake --build build/$$sanitizer && $(CTEST) --test-dir build/$$sanitizer || exit 1; \
@@ -138,14 +138,14 @@ sanitize: $(VENV)/.dependencies  ## the C++ tests, and fuzzed records, under the
 	$(BIN)/python tests/python/fuzz_oracle.py build/address,undefined/tests/cpp/fuzz_records tests/fuzz/corpus/* \
 	  --lines $(SANITIZED_LINES)
 
-browser: $(VENV)/.package  ## whether markup in a run's files ever becomes a node of its page; needs chromium
+browser: $(VENV)/.package  ## check in Chromium that markup in a run's files stays text
 	$(BIN)/python benchmarks/pages_in_a_browser.py
 
-clean:  ## remove what was built; the environment stays
+clean:  ## remove build products; keep the environments
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f $(VENV)/.package $(MS_VENV)/.package
 
-distclean: clean  ## remove the environment too
+distclean: clean  ## remove the environments too
 	rm -rf $(VENV) $(MS_VENV)
 
 # The environment: made once, and brought up to date when the pinned versions or the package's needs change.

@@ -1,10 +1,10 @@
 """How fast is a dataset of millions of records built, in how little memory, and how fast does it open?
 
-Set-up: the records of datasets/epyc again and again under new shapes, a file a task and platform, --records
-of them. The build runs in a process of its own. Shards are also written without compression, with lz4 and
-with zstd: sizes are those of datasets/epyc itself, since the repeated data packs too well. Checked before
-anything is printed: the counts, and every checksum. Takeaway: records/s, peak memory, seconds to open, and
-how long TenSet's 52 million records would take at that rate.
+Set-up: --records records of datasets/epyc, repeated under new shapes, one file per task and platform. The
+build runs in its own process. Shards are also written without compression, with lz4 and with zstd; sizes are
+those of datasets/epyc itself, as the repeated data packs too well.
+Checked before anything is printed: the counts and every checksum.
+Takeaway: records/s, peak memory, seconds to open, and the time for TenSet's 52 million records at that rate.
 
     python benchmarks/dataset_build.py [--records 5000000] [--folder DIR]
 """
@@ -37,7 +37,7 @@ BYTES_A_RECORD = 900
 
 
 def write_tree(folder: Path, records: int) -> tuple[int, int]:
-    """Write the data under new shapes; returns how many records and bytes."""
+    """Write the data under new shapes; returns the number of records and bytes."""
     table = [entry for entry in json.loads((DATA / "tasks.json").read_text()) if entry["measured"]]
     texts = {file: gzip.decompress(Path(file).read_bytes()) for file in record_files(DATA)}
     entries: list[dict[str, Any]] = []
@@ -68,7 +68,7 @@ def new_shapes(key: str, copy: int) -> str:
 
 
 def build(tree: Path, out: Path) -> None:
-    """What the child process does: build, and print seconds and peak memory."""
+    """The child process: build, then print seconds and peak memory."""
     before = peak_memory()
     steps: dict[str, float] = {}
     began = time.perf_counter()

@@ -1,17 +1,16 @@
-"""How programs should be chosen for labelling, and how much the head with few labels should count.
+"""How should programs be chosen for labelling, and how much should a head with few labels count?
 
-Set-up: the training tasks of a dataset alone. One in five is held out on every platform; of the other four,
-models see the few labels of the target, which --choose draws in blocks of --blocks programs of a task. A fold
-and a seed for each of --folds.
+Set-up: the training tasks of a dataset. One in five is held out on every platform; of the other four, models
+see few labels of the target, drawn by --choose in blocks of --blocks programs per task. One fold and seed per
+--folds.
 Baseline: the other platforms' model, which has seen no label of the target (`source`).
-Takeaway: top-1 / top-5 on the tasks held out, mean over them and over folds: of a network with the target's
-labels alone (`local`), and of the joint one (`mtl`) by the share of the target's head in the score. The test
-tasks are not looked at: `BLOCK` of tlp_tvm/evaluation/labelling.py and the share of `blend` are chosen by
-this.
+Takeaway: top-1 / top-5 on the held-out tasks, mean over tasks and folds, of a network with the target's
+labels alone (`local`) and of the joint one (`mtl`), by the share of the target's head in the score. This
+chooses `BLOCK` of tlp_tvm/evaluation/labelling.py and the share of `blend`; test tasks are not used.
 
     python benchmarks/few_labels.py k80 [--dataset build/public-gpu] [--labels 7%] [--blocks 8 4] [--folds 4]
 
-Three trainings a fold and block, some minutes each; those that are done are kept in build/results/few-shot.
+Three trainings per fold and block, some minutes each; finished ones are kept in build/results/few-shot.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ Tops = dict[str, tuple[float, float]]
 
 
 class Fold:
-    """Training tasks without those held out, and what is chosen and trained on them."""
+    """Training tasks without the held-out ones, and what is chosen and trained on them."""
 
     def __init__(self, whole: MeasuredDataset, settings: FewShotSettings, fold: int) -> None:
         """Hold out; the fold is the seed too."""
@@ -59,12 +58,12 @@ class Fold:
         self.judged = of_platforms(held, [self.lab.target])
 
     def source(self) -> tuple[float, float]:
-        """Of the other platforms' model."""
+        """Scores of the other platforms' model."""
         fitted = self.lab.source(self.seed)
         return self.tops(fitted, [fitted.own])[0]
 
     def tops(self, fitted: Fitted, shares: Sequence[float]) -> list[tuple[float, float]]:
-        """Top-1 and top-5 on the tasks held out, of each share of the target's head."""
+        """Top-1 and top-5 on the held-out tasks, per share of the target's head."""
         heads = heads_of(self.lab, fitted, self.judged)
         return [self._tops(replace(fitted, own=share).score(heads).numpy()) for share in shares]
 
@@ -74,7 +73,7 @@ class Fold:
         return mean_top_k(tasks, 1), mean_top_k(tasks, 5)
 
     def with_labels(self, choose: Choose, block: int, labels: str) -> Tops:
-        """Of the recipes, with so many labels chosen so."""
+        """Results of the recipes with these labels."""
         count = label_count(labels).of(len(measured_on(self.lab.data, self.lab.target)))
         labelled = to_label(self.lab, choose, count, self.seed, block)
         alone, together = (recipe(self.lab, labelled, self.seed) for recipe in (local, joint))
@@ -92,7 +91,7 @@ def line(name: str, folds: list[tuple[float, float]]) -> str:
 
 
 def main() -> None:
-    """Train and judge."""
+    """Train and evaluate."""
     parser = argparse.ArgumentParser(description="Few labels, judged on training tasks held out.")
     parser.add_argument("platform")
     parser.add_argument("--dataset", type=Path, default=ROOT / "build" / "public-gpu")

@@ -1,9 +1,9 @@
-"""Which programs does the check for GPUs refuse that TVM accepts, and which that TVM refuses does it find?
+"""Does the native GPU check refuse programs that TVM accepts, and how many that TVM refuses does it find?
 
-Set-up: random and evolved programs for a CUDA target, of the tasks that the tests have (extents that divide
-nothing among them); no GPU is needed.
+Set-up: random and evolved programs for a CUDA target, of the tests' tasks (including extents that nothing
+divides); no GPU is needed.
 Baseline: TVM's own verdict, which lowers every program and verifies it against the same limits.
-Checked: the same programs go to both.
+Checked: both get the same programs.
 
     python benchmarks/gpu_check.py [--states 150]
 """
@@ -26,7 +26,7 @@ TASKS = ("conv2d", "dense", "half", "strided", "softmax")
 
 
 def main() -> None:
-    """Ask both, and print."""
+    """Run both checks and print."""
     parser = argparse.ArgumentParser(description="The check for GPUs beside TVM's own verdict.")
     parser.add_argument("--states", type=int, default=150, help="random ones a task, and as many evolved")
     cases.N = parser.parse_args().states

@@ -1,4 +1,4 @@
-"""Pages of which a part is written by a script, between two marks."""
+"""Pages with a generated part between two marks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tlp_tvm.files import write_whole
 
 
 def put(file: Path, name: str, text: str) -> None:
-    """Replace what stands between a file's two marks of a name."""
+    """Replace the text between two marks of a file."""
     before = file.read_text()
     marks = rf"(<!-- {name}: begin -->\n).*(<!-- {name}: end -->)"
     after, count = re.subn(marks, lambda found: found[1] + text + found[2], before, flags=re.DOTALL)

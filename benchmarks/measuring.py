@@ -1,12 +1,12 @@
-"""How much sooner are programs measured by children that stay than by TVM's own builder and runner?
+"""How much faster do persistent processes measure programs than TVM's own builder and runner?
 
-Set-up: random programs of a network's tasks for this machine's CPU, in batches as a collection measures them;
-the two ways take turns, batch by batch, with two children and the same number of timings each.
-Baseline: TVM's LocalBuilder and LocalRunner, which start children for every batch, link each program and load
-it. Ours also leaves out TVM's elimination of common subexpressions, which LLVM does again.
+Set-up: random programs of a network's tasks for this machine's CPU, in batches as a collection measures them.
+Both ways take turns, batch by batch, with two processes and the same number of timings each.
+Baseline: TVM's LocalBuilder and LocalRunner, which start processes for every batch, link each program and
+load it. Ours also leaves out TVM's elimination of common subexpressions, which LLVM does again.
 Checked before the rates are printed: every program runs both ways, and the latencies agree (geometric mean of
-the ratios within 1.1). Takeaway: programs/s of both, their ratio, and what leaving out that pass does to the
-latencies.
+the ratios within 1.1).
+Takeaway: programs/s of both, their ratio, and the effect of leaving out that pass on the latencies.
 
     python benchmarks/measuring.py [NET] [--programs 64]
 """
@@ -32,7 +32,7 @@ CHILDREN = 2
 
 
 def stock(inputs: list[Any], how: MeasureSettings) -> list[float]:
-    """Least latencies by TVM's own builder and runner."""
+    """Lowest latencies by TVM's own builder and runner."""
     auto_scheduler = load_tvm().auto_scheduler
     builder = auto_scheduler.LocalBuilder(n_parallel=CHILDREN, timeout=how.build_timeout_s)
     timing = how.timing
@@ -44,7 +44,7 @@ def stock(inputs: list[Any], how: MeasureSettings) -> list[float]:
 
 
 def ours(inputs: list[Any], pool: MeasuringPool) -> list[float]:
-    """Least latencies by children that stay."""
+    """Lowest latencies by persistent processes."""
     outcomes = dict(pool.run_all(pool.build(inputs), inputs))
     return [min(outcomes[i].costs, default=float("nan")) for i in range(len(inputs))]
 

@@ -1,7 +1,7 @@
-"""Does a browser find a node of what a run's or comparison's files say?
+"""Does markup in the files of a run or comparison become a node of its page?
 
-Every text and every name of `run.json` and `comparison.json` becomes markup, one after the other; headless
-Chromium opens each page and says what it made of it. `make browser` runs it where `chromium` is.
+Every text and every name of `run.json` and `comparison.json` is replaced by markup, one at a time; headless
+Chromium opens each page and reports its nodes. `make browser` runs it where `chromium` is installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from test_report_tuning import whole_run  # noqa: E402
 
 
 def main() -> None:
-    """Print how many pages a browser opened, and end with 1 if one had a node or a title of ours."""
+    """Print the number of pages opened; exit with 1 if one had a node or a title from a file."""
     browser = shutil.which("chromium")
     if browser is None:
         sys.exit("chromium: expected on the PATH, found none; apt-get install chromium")

@@ -1,16 +1,16 @@
 """How fast are measure records read, and in how little memory?
 
 Set-up: the lines of datasets/epyc, repeated to --megabytes of plain text, in one file. Rates of
-  - parse: the text is in memory, and becomes records (`_core.parse_block`);
+  - parse: text in memory to records (`_core.parse_block`);
   - file to embedding: `extract_records`, which keeps records and embeddings of the whole file;
-  - streamed: `iter_records`, each batch encoded into one array that is used again;
-  - Python: `json.loads` and a NumPy encoder, what one writes without the native reader;
+  - streamed: `iter_records`, each batch encoded into one reused array;
+  - Python: `json.loads` and a NumPy encoder, without the native reader;
   - simdjson: two bare passes over the same bytes (simdjson_pass.cc), nothing kept; needs Debian's
     libsimdjson-dev.
-Each on one thread and on two, in turn, the best of --rounds; CPU seconds, of all threads, beside: where they
-are the same and the clock is not, it was other work on the machine that kept the second thread waiting.
+Each runs on one thread and on two, in turn, best of --rounds. CPU seconds add up all threads: if they agree
+and the clock does not, other work on the machine kept the second thread waiting.
 Checked before timing: native and Python embeddings of the first thousand records are equal in every number.
-Takeaway: the ratios at the end. `--memory GB` reads a log of that size, streamed, and prints the peak memory.
+Takeaway: the ratios at the end. `--memory GB` streams a log of that size and prints the peak memory.
 
     python benchmarks/records.py [--megabytes 64] [--rounds 9] [--layout paper-cpu] [--memory 2]
 """
@@ -45,14 +45,14 @@ DATA = ROOT / "datasets" / "epyc"
 
 
 def lines() -> Iterator[bytes]:
-    """The lines of the dataset, for ever."""
+    """The lines of the dataset, repeated endlessly."""
     for file in itertools.cycle(record_files(DATA)):
         with gzip.open(file) as stream:
             yield from stream
 
 
 def write_log(path: Path, size: int) -> int:
-    """Write `size` bytes of records; returns how many records."""
+    """Write `size` bytes of records; returns their number."""
     count = written = 0
     with path.open("wb") as file:
         for line in lines():
@@ -78,7 +78,7 @@ def python_reader(path: Path, layout: FeatureLayout) -> Embedding:
 
 
 def stream(path: Path, layout: FeatureLayout, out: Embedding, threads: int) -> int:
-    """Embed a log batch by batch into one array; returns how many records."""
+    """Embed a log batch by batch into one array; returns the number of records."""
     count = 0
     for batch in iter_records(path, batch_size=len(out), threads=threads):
         batch.encode(layout, threads=threads, out=out)
@@ -87,12 +87,12 @@ def stream(path: Path, layout: FeatureLayout, out: Embedding, threads: int) -> i
 
 
 def streaming_array(layout: FeatureLayout) -> Embedding:
-    """Room for a batch of records."""
+    """An array for a batch of records."""
     return np.zeros((8192, layout.length, layout.width), np.float32)
 
 
 def simdjson_rates(path: Path, folder: Path) -> dict[str, float] | None:
-    """Bytes per second of simdjson's passes; None, with a line why, where it is not installed."""
+    """Bytes per second of simdjson's passes; None, and a line that says why, if it is not installed."""
     program = folder / "simdjson_pass"
     command = [
         "g++",
@@ -165,7 +165,7 @@ def speed(megabytes: int, rounds: int, layout_name: str) -> None:
 
 
 def memory(gigabytes: float, layout_name: str) -> None:
-    """Stream a large log, in a process of its own, and print the peak memory."""
+    """Stream a large log in its own process and print the peak memory."""
     with tempfile.TemporaryDirectory() as name:
         log = Path(name) / "log.json"
         if shutil.disk_usage(name).free < gigabytes * 2e9:
@@ -181,7 +181,7 @@ def memory(gigabytes: float, layout_name: str) -> None:
 
 
 def read_and_weigh(log: Path, layout: FeatureLayout | None) -> None:
-    """What `memory` runs: how many records, and the peak memory in KiB before and after reading them."""
+    """The child of `memory`: number of records, and peak memory in KiB before and after reading."""
     before = peak_memory()
     if layout is None:
         count = sum(len(batch) for batch in iter_records(log))

@@ -1,13 +1,13 @@
 """What does each option of the search gain over the defaults of `tlp-tvm tune`, on whole networks?
 
 Set-up: the tasks of each network are searched with the same number of programs under the defaults and under
-each option alone, seed after seed, the options taking turns; programs are measured as `tlp-tvm tune` does.
-The network's time is estimated as the weighted sum of its tasks' best programs.
-Baseline: the defaults with the same seed. Two runs of the defaults with other seeds differ too: the
-first line says by how much, and what an option gains within that is nothing.
-Checked before anything is printed: every run measured what it was asked for, or says that it stopped early.
+each option alone, per seed, in turns; programs are measured as `tlp-tvm tune` does. The network's latency is
+estimated as the weighted sum of its tasks' best programs.
+Baseline: the defaults with the same seed. Two runs of the defaults with other seeds differ too: the first
+line says by how much, and a smaller gain of an option means nothing.
+Checked before anything is printed: every run measured the requested programs, or says that it stopped early.
 Takeaway, as geometric means over networks and seeds: the estimate after half and after all programs, and the
-seconds that searching and measuring took, each against the defaults'.
+seconds of searching and measuring, each relative to the defaults.
 
     python benchmarks/search_options.py [NET...] [--trials 128] [--seeds 3] [--out runs/options]
 
@@ -115,10 +115,10 @@ def main() -> None:
 
 
 def table(runs: dict[str, Any], networks: list[str], trials: int, seeds: int, chosen: list[str]) -> str:
-    """What the runs say."""
+    """The table of the runs."""
 
     def found(name: str, what: str) -> NDArray[np.float64]:
-        """One number a network and seed."""
+        """One number per network and seed."""
         of = [[runs[f"{net}, {trials} programs, seed {i}, {name}"] for i in range(seeds)] for net in networks]
         return np.array([[each[what] for each in row] for row in of], np.float64)
 

@@ -1,12 +1,12 @@
-"""How far apart are measurements of one program, and what does timing the doubtful ones again do to that?
+"""How much do measurements of one program vary, and how much does repeating doubtful ones help?
 
-Set-up: the fastest of some random programs of a built-in operator's task, measured over and over as a search
-does it; once each, and with doubtful ones timed again (`MeasureSettings.again`), the two ways in turns, so
-that what else the machine does strikes both alike. Each way keeps its children from first to last.
+Set-up: the fastest of some random programs of a built-in operator's task, measured repeatedly as in a search:
+once each, and with doubtful ones timed again (`MeasureSettings.again`). Both ways take turns, so that other
+work on the machine affects both alike, and keep their processes throughout.
 Baseline: the same without timing again.
-Checked before anything is printed: every program runs every time. Takeaway: standard deviation of the
-logarithm of a program's latency over the rounds, the share of measurements that are 1.1 and 1.3 times the
-program's lowest, and seconds.
+Checked before anything is printed: every program runs every time.
+Takeaway: standard deviation of the logarithm of a program's latency over the rounds, the share of
+measurements above 1.1 and 1.3 times the program's lowest, and seconds.
 
     python benchmarks/steadiness.py [OPERATOR] [--programs 16] [--rounds 8]
 """
@@ -42,7 +42,7 @@ def latencies(inputs: list[object], pool: MeasuringPool) -> list[float]:
 
 
 def main() -> None:
-    """Measure both ways, and print."""
+    """Measure both ways and print."""
     parser = argparse.ArgumentParser(description="Measurements of one program, once and again.")
     parser.add_argument("operator", nargs="?", default="conv2d")
     parser.add_argument("--programs", type=int, default=16)
