@@ -1,4 +1,4 @@
-"""What an encoder gives: embeddings, and a report of what the layout could not show."""
+"""What an encoder gives: embeddings, and a report of what the layout could not encode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Embedding = NDArray[np.float32]
 
 @dataclass
 class EncodingReport:
-    """What a layout could not show of the programs it encoded; sums over all calls it was handed to."""
+    """What a layout could not encode of the programs, summed over all calls that receive this report."""
 
     sequences: int = 0
     cut_sequences: int = 0

@@ -26,9 +26,9 @@ def extract_states(
     Args:
         states: a list of Ansor's State (or StateObject), or a tvm Array of them.
         layout: what to write where.
-        threads: native threads; 0 for every core. The result does not depend on it.
+        threads: native threads; 0 for all cores. The result does not depend on it.
         out: (N, L, E) float32 to write to instead of a new array.
-        report: gets what the layout could not show.
+        report: receives counts of what the layout could not encode.
         route: "native" reads TVM's objects in place. "record" lets TVM serialise every state and reads that:
             some hundred times slower, right for any TVM; for one whose object layout the self-check refused.
 
@@ -62,9 +62,9 @@ def extract_traces(
     Args:
         traces: a list or tvm Array of MeasureCandidate, Schedule or Trace.
         layout: what to write where; of the framework "metaschedule".
-        threads: native threads; 0 for every core. The result does not depend on it.
+        threads: native threads; 0 for all cores. The result does not depend on it.
         out: (N, L, E) float32 to write to instead of a new array.
-        report: gets what the layout could not show.
+        report: receives counts of what the layout could not encode.
         route: "native" reads TVM's objects in place, by tvm-ffi's reflection. "json" lets TVM write every
             trace as JSON and reads that: some hundred times slower, right for any TVM with MetaSchedule.
 
@@ -114,7 +114,7 @@ def extract_records(
         source: a log, a list of logs, or a folder; plain or .gz (see `read_records`).
         layout: what to write where.
         errors: "raise" stops at the first bad line; "skip" passes over it and counts it in `skipped`.
-        threads: native threads; 0 for every core.
+        threads: native threads; 0 for all cores.
 
     Returns:
         The records, with `features` (N, L, E) and `pages` filled.

@@ -1,4 +1,4 @@
-"""Logs of a line a record: whole lines, on the disk at once, and mended where a kill cut the last one."""
+"""Logs with one record per line: lines are written whole and synced, and torn lines are repaired."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def append_line(log: str | os.PathLike[str], line: str) -> None:
 def mend_log(log: Path) -> int:
     """Drop what killed or failed writes left half-written: at the end, or in front of a later record.
 
-    Only whoever holds the log's folder may call it, as the log is written anew.
+    Call it only while holding the log's folder, as it rewrites the log.
 
     Args:
-        log: a record a line; need not exist.
+        log: one record per line; need not exist.
 
     Returns:
         Bytes dropped.

@@ -36,7 +36,7 @@ class Scorer(Protocol):
         ...
 
     def score(self, X: NDArray[np.float32], platform: str | None = None) -> NDArray[np.float32]:
-        """One number a program, higher is better: (N, L, E) -> (N,); "mean" for the mean of all heads."""
+        """One number per program, higher is better: (N, L, E) -> (N,); "mean" for the mean of all heads."""
         ...
 
     def platform_of(self, target: str) -> str:

@@ -2,12 +2,12 @@
 
 collection.json                            what each platform's measurements were asked for
 tasks.json                                 table of tasks; "measured" once a program was
-database_workload.json                     MetaSchedule only: what is computed, a line a task (see below)
+database_workload.json                     MetaSchedule only: what is computed, a line per task (see below)
 <platform>/<split>/<network>__<task>.json  records in the order they were measured; also .json.gz
-<platform>.log                             what the measuring children printed
+<platform>.log                             output of the measuring processes
 
-The records are the only memory of what was measured: a line is written at once and brought to the disk before
-the next program runs, so a collection that is killed loses at most the program that it was at.
+The records are the only memory of what was measured: a line is written and synced before the next program
+runs, so a killed collection loses at most one program.
 
 MetaSchedule's records name what they compute by the line of database_workload.json. All platforms share that
 one file, so that `ms.database.JSONDatabase(<folder>/database_workload.json, <any record file>)` opens them.

@@ -14,7 +14,7 @@ _COLUMNS = 3
 
 
 def draw_comparison(comparison: Comparison, path: Path) -> None:
-    """Draw one panel a task, one line a search, as PNG.
+    """Draw one panel per task, one line per search, as PNG.
 
     Args:
         comparison: with at least one group.

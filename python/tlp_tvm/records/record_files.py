@@ -96,7 +96,7 @@ def parse_blocks(
     Args:
         files: as `record_files` found them; each block comes with the index of its own.
         parse: gets a block, which is written over as soon as it returns.
-        threads: 0 for every core.
+        threads: 0 for all cores.
 
     Raises:
         RecordError: a .gz is damaged.

@@ -5,8 +5,8 @@ A dataset folder:
     <platform>/<split>/*.json.gz   measure records (also .json, .log, .log.gz)
     tasks.json                     a list of {"workload_key", "network", "weight", "split", "measured"}
 
-One entry a task and network; `weight` is how often the task occurs in the network, `split` the network's.
-Tasks that are not "measured" are passed over; an entry without that key counts as measured.
+One entry per task and network; `weight` is how often the task occurs in the network, `split` the network's.
+Tasks that are not "measured" are skipped; an entry without that key counts as measured.
 """
 
 from __future__ import annotations

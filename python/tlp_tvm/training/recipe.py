@@ -10,4 +10,4 @@ from typing import Any
 
 MODELS: dict[str, dict[str, Any]] = {"recipe": {"hidden": 64, "members": 2}, "paper": {"faithful": True}}
 """Name -> the fields of `TLPSettings` that the layout leaves open. The shipped models have as many members as
-their use allows: four, and three where 20,000 programs a second are wanted (the Makefile's `pretrained`)."""
+their use allows: four, or three to score 20,000 programs per second (`make pretrained`)."""

@@ -39,7 +39,7 @@ class TrainSettings:
     gradient_clip: float = 0.5
     """Largest norm of the gradient."""
     batch_programs: int = 256
-    """About how many programs a batch, of all processes together; batches are made of whole lists."""
+    """Approximate programs per batch, over all processes; batches consist of whole lists."""
     list_programs: int = 256
     """Larger tasks are cut into random lists of at most this."""
     average: float = 0.95

@@ -1,15 +1,15 @@
 """The folder of a tuning run: its settings, measurements and results.
 
-log.json     every measured program, one of TVM's records a line, in the order they were measured
-warm.json    records of the same tasks that earlier logs gave to start from
-best.json    a record a task, of the program that the network was built with; without measuring, its cost is
-             made up: a billion seconds (`zero_shot`)
+log.json     every measured program as a TVM record, one per line, in the order of measurement
+warm.json    records of the same tasks from earlier logs
+best.json    one record per task, of the program in the built network; without measuring, its cost is a
+             placeholder of a billion seconds (`zero_shot`)
 run.json     settings and results of this project's tuning
 adapted.safetensors  what the cost model learned of the tasks (`adapted`)
 curve.png    estimated latency against programs measured
 tuned.so     the tuned network (`library.load_tuned`)
 tuned.json   its inputs and outputs
-tvm.log      what the measuring children printed
+tvm.log      output of the measuring processes
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def load_tvm() -> Any:
         The module `tvm`, with `tvm.auto_scheduler` imported.
 
     Raises:
-        TvmNotFoundError: there is none, or the one that was chosen is broken; says the cure.
+        TvmNotFoundError: there is none, or the one that was chosen is broken; the message says how to fix it.
     """
     return _load_once()[0]
 

@@ -1,7 +1,7 @@
 """Programs that a GPU cannot run, told apart by their loops and the task's hardware parameters.
 
-TVM finds them by lowering each program, at some hundred programs a second; here the loops of the live states
-are read natively. The check errs on one side only: what it refuses, TVM refuses too.
+TVM finds them by lowering each program, at some hundred programs per second; here the loops of the live
+states are read natively. The check errs on one side only: what it refuses, TVM refuses too.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class TaskKey:
 
 @dataclass
 class RecordBatch:
-    """Measure records in the order of their files and lines; arrays have one entry a record."""
+    """Measure records in the order of their files and lines; arrays have one entry per record."""
 
     tasks: list[TaskKey]
     task_ids: NDArray[np.int32]
@@ -95,10 +95,10 @@ class RecordBatch:
 
         Args:
             layout: what to write where.
-            threads: native threads; 0 for every core.
+            threads: native threads; 0 for all cores.
             out: (M, L, E) float32 with M >= N to write to: the first N are returned. Batch after batch
                 into one array spares the system making new memory each time.
-            report: gets what the layout could not show.
+            report: receives counts of what the layout could not encode.
         """
         if out is None:
             out = np.empty((len(self), layout.length, layout.width), np.float32)
@@ -121,8 +121,8 @@ class RecordBatch:
         Args:
             layout: what to write where.
             records: indices of the n records to take, in any order; all when None.
-            threads: native threads; 0 for every core.
-            report: gets what the layout could not show.
+            threads: native threads; 0 for all cores.
+            report: receives counts of what the layout could not encode.
 
         Returns:
             (R, E) float32, and (n + 1,) offsets: the rows of the k-th chosen record are
@@ -183,7 +183,7 @@ def read_records(
     Args:
         source: where the records are.
         errors: "raise" stops at the first bad line; "skip" passes over it and counts it in `skipped`.
-        threads: native threads; 0 for every core. The result does not depend on it.
+        threads: native threads; 0 for all cores. The result does not depend on it.
 
     Raises:
         RecordError: a line is no record, or a .gz is damaged.

@@ -81,7 +81,7 @@ def steps(states: Any) -> list[list[list[Any]]]:
 
 
 def serialise(states: Any) -> list[str]:
-    """One measure-record line a state, the steps written by TVM's own serialiser.
+    """One measure-record line per state, the steps written by TVM's own serialiser.
 
     The task and the result in the line are placeholders: a state does not know its task.
     """

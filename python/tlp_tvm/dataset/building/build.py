@@ -70,7 +70,7 @@ def build_dataset(
             test tasks; all when None.
         seed: of that draw.
         replace: a built dataset at `out` gives way, once the new one is whole.
-        threads: native threads; 0 for every core. The result does not depend on it.
+        threads: native threads; 0 for all cores. The result does not depend on it.
         progress: called after every batch of records and every shard.
 
     Raises:

@@ -36,7 +36,7 @@ def load_built(
         layout: how programs are embedded.
         platforms: which to take, in this order; all when None. Programs of other platforms only are left out.
         stream: leave the programs on the disk and embed them when asked; None does so for large datasets.
-        threads: native threads; 0 for every core.
+        threads: native threads; 0 for all cores.
 
     Raises:
         DatasetError: it is missing or damaged, or lacks a platform.

@@ -88,7 +88,7 @@ class StreamedDataset(MeasuredDataset):
 
     blocks: Blocks = field(kw_only=True)
     threads: int = field(default=0, kw_only=True)
-    """Native threads; 0 for every core."""
+    """Native threads; 0 for all cores."""
     is_streamed: ClassVar[bool] = True
 
     def features(self, programs: NDArray[np.int64] | slice = slice(None)) -> Embedding:

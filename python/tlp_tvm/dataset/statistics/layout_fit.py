@@ -26,7 +26,7 @@ class LayoutStatistics:
 
     Attributes:
         layout: the layout under test.
-        report: what it could not show, summed.
+        report: what it could not encode, summed.
         lengths: program length (primitives) -> how many programs.
         widths: values of a program's widest primitive, lists spilled -> how many programs.
     """

@@ -14,10 +14,10 @@ BASELINES: dict[str, str] = {
     "xgboost-sequence": "XGBoost on the flattened sequence of primitives",
     "xgboost-features": "XGBoost on TVM's per-store features, as TVM's own XGBModel sums them",
     "tenset-mlp": "TenSet's MLP on TVM's per-store features",
-    "tlp": "our TLP, a network a platform, trained for the comparison",
-    "mtl-tlp": "our MTL-TLP, a head a platform, trained for the comparison",
-    "published-tlp": "the published TLP, a network a platform; it does not learn in a search",
-    "published-mtl-tlp": "the published MTL-TLP, a head a platform; it does not learn in a search",
+    "tlp": "our TLP, one network per platform, trained for the comparison",
+    "mtl-tlp": "our MTL-TLP, one head per platform, trained for the comparison",
+    "published-tlp": "TLP as published, one network per platform; it does not learn in a search",
+    "published-mtl-tlp": "MTL-TLP as published, one head per platform; it does not learn in a search",
 }
 """Name -> what it is."""
 

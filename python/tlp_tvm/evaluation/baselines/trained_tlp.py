@@ -26,7 +26,7 @@ from tlp_tvm.training.train_settings import TrainSettings
 
 
 class TrainedTLP:
-    """A network a platform (TLP), or one with a head a platform (MTL-TLP).
+    """One network per platform (TLP), or one with a head per platform (MTL-TLP).
 
     The published one is faithful but for the loop: LambdaRank compares programs of one task, and the epoch
     is chosen on training tasks held out. Its `update` does nothing, so that in a search its scores stay as

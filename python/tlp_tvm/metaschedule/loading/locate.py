@@ -50,7 +50,7 @@ def load_tvm() -> Any:
         The module `tvm`, with `tvm.s_tir.meta_schedule` imported.
 
     Raises:
-        TvmNotFoundError: there is none, or one that is known to be broken; says the cure.
+        TvmNotFoundError: there is none, or one that is known to be broken; the message says how to fix it.
     """
     return _load_once()[0]
 

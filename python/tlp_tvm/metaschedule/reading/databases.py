@@ -21,7 +21,7 @@ RECORDS = "database_tuning_record.json"
 
 @dataclass
 class TraceRecords:
-    """Tuning records in the order of their lines; arrays and lists have one entry a record."""
+    """Tuning records in the order of their lines; arrays and lists have one entry per record."""
 
     workloads: NDArray[np.int64]
     """Line, from 0, of each record's program in database_workload.json."""

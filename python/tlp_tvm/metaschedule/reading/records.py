@@ -47,7 +47,7 @@ _LEVELS = 3
 
 @dataclass
 class TraceBatch:
-    """Tuning records in the order of their lines; arrays have one entry a record. See `RecordBatch`."""
+    """Tuning records in the order of their lines; arrays have one entry per record. See `RecordBatch`."""
 
     tasks: list[TaskKey]
     task_ids: NDArray[np.int32]
@@ -147,7 +147,7 @@ def iter_batches(
     Args:
         files: plain or .gz.
         errors: "raise" stops at the first bad line; "skip" passes over it and counts it in `skipped`.
-        threads: 0 for every core. The result does not depend on it.
+        threads: 0 for all cores. The result does not depend on it.
 
     Raises:
         RecordError: a line is no record.
