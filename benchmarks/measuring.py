@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.measuring.pools import StatePool
+from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm.bench.timing import machine
-from tlp_tvm.collection.planning import plan_tasks
 from tlp_tvm.machine.cpu import this_cpu
-from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool
+from tlp_tvm.measuring.pool import MeasureSettings
 
 BATCH = 16
 CHILDREN = 2
@@ -43,8 +44,8 @@ def stock(inputs: list[Any], how: MeasureSettings) -> list[float]:
     ]
 
 
-def ours(inputs: list[Any], pool: MeasuringPool) -> list[float]:
-    """Lowest latencies by persistent processes."""
+def ours(inputs: list[Any], pool: StatePool) -> list[float]:
+    """Least latencies by children that stay."""
     outcomes = dict(pool.run_all(pool.build(inputs), inputs))
     return [min(outcomes[i].costs, default=float("nan")) for i in range(len(inputs))]
 
@@ -70,7 +71,7 @@ def main() -> None:
     ][: options.programs]
 
     seconds, latencies = {"stock": 0.0, "ours": 0.0}, {"stock": [], "ours": []}
-    with MeasuringPool(how, for_tvm=False) as pool:
+    with StatePool(how, for_tvm=False) as pool:
         ours(inputs[:1], pool)  # children start once; a batch of TVM's starts its own every time
         for begin in range(0, len(inputs), BATCH):
             batch = inputs[begin : begin + BATCH]

@@ -25,19 +25,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tlp_tvm.tuning.network_plan import NetworkPlan
 
+from tlp_tvm.ansor.loading.targets import cores_of, target_of
+from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.ansor.search.tune_inputs import cores_of, target_of
 from tlp_tvm.ansor.search.tune_search import TuneSearch
 from tlp_tvm.bench.timing import machine
-from tlp_tvm.collection.planning import plan_tasks
 from tlp_tvm.files import write_whole
+from tlp_tvm.framework import framework_named
 from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import platform_or_mean
-from tlp_tvm.pretrained import DEFAULT_MODELS
 from tlp_tvm.tuning.history import read_history
-from tlp_tvm.tuning.network_plan import NetworkPlan
 from tlp_tvm.tuning.run_folder import RunFolder
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_settings import TuneSettings
@@ -93,7 +93,7 @@ def main() -> None:
     asked = parser.parse_args()
     chosen = {name: OPTIONS[name] for name in asked.options.split(",")}
     target = target_of("")
-    model = load_model(DEFAULT_MODELS["ansor"])
+    model = load_model(framework_named("ansor").default_model)
     asked.out.mkdir(parents=True, exist_ok=True)
     kept = asked.out / "runs.json"
     runs: dict[str, dict[str, Any]] = json.loads(kept.read_text()) if kept.exists() else {}

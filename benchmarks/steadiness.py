@@ -22,19 +22,20 @@ from contextlib import ExitStack
 import numpy as np
 
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.measuring.pools import StatePool
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm.bench.timing import machine
 from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.child import Timing
-from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool
+from tlp_tvm.measuring.pool import MeasureSettings
 
 RANDOM = 64
 """Programs of which the fastest are taken."""
 
 
-def latencies(inputs: list[object], pool: MeasuringPool) -> list[float]:
+def latencies(inputs: list[object], pool: StatePool) -> list[float]:
     """Seconds of each program."""
     outcomes = dict(pool.run_all(pool.build(inputs), inputs))
     assert not any(outcome.error for outcome in outcomes.values()), "every program runs"
@@ -56,7 +57,7 @@ def main() -> None:
     again = MeasureSettings(threads=cpu.cores, timing=Timing(min_repeat_ms=12))
     ways = {"once": dataclasses.replace(again, again=0), "doubtful ones again": again}
     with ExitStack() as stack:
-        pools = {name: stack.enter_context(MeasuringPool(how, for_tvm=False)) for name, how in ways.items()}
+        pools = {name: stack.enter_context(StatePool(how, for_tvm=False)) for name, how in ways.items()}
         first = latencies(inputs, pools["once"])
         inputs = [inputs[i] for i in np.argsort(first)[: options.programs]]
         seconds = dict.fromkeys(ways, 0.0)

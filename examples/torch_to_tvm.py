@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import tlp_tvm
 from tlp_tvm.metaschedule import load_tuned
-from tlp_tvm.metaschedule.search.tuning import TraceTuneSettings, tune_network
 
 
 class Network(torch.nn.Module):
@@ -36,7 +36,9 @@ def main(model: str = "random", trials: int = 32, out: Path = Path("runs/torch_t
     out.mkdir(parents=True, exist_ok=True)
     torch.export.save(torch.export.export(network, (x,)), out / "network.pt2")
 
-    result = tune_network(TraceTuneSettings(str(out / "network.pt2"), out / "run", model, trials=trials))
+    result = tlp_tvm.tune(
+        out / "network.pt2", out / "run", trials=trials, framework="metaschedule", model=model
+    )
     ended = result.end_to_end
     sys.stdout.write(
         f"{ended.untuned_latency * 1e6:.0f} us untuned, {ended.tuned_latency * 1e6:.0f} us tuned\n"

@@ -34,7 +34,8 @@ constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 /*! \brief Reads the records of one chunk, one after the other. */
 class ChunkReader {
  public:
-  ChunkReader(RecordBatch* batch, const char* end) : batch_(batch), end_(end) {}
+  ChunkReader(RecordBatch* batch, const char* end, Form form)
+      : batch_(batch), end_(end), form_(form) {}
 
   /*! \return The '\n' that ends the line. */
   const char* ReadLine(const char* begin) {
@@ -44,7 +45,12 @@ class ChunkReader {
     place_ = {};
     row_ = {};
     has_new_task_ = false;
-    ReadRecord(&cursor);
+    if (form_ == Form::kSteps) {
+      ReadSteps(&cursor);
+      cursor.ExpectEnd();
+    } else {
+      ReadRecord(&cursor);
+    }
     if (has_new_task_) {
       last_task_index_ = batch_->Intern(std::move(new_task_));
       last_task_ = new_task_text_;
@@ -279,6 +285,7 @@ class ChunkReader {
 
   RecordBatch* batch_;
   const char* end_;  ///< of the chunk
+  Form form_;
   RecordRow row_;
   std::vector<double> sorted_;  ///< the costs of a record, for their median
   PlaceInRecord place_;
@@ -290,10 +297,10 @@ class ChunkReader {
   std::string_view new_task_text_;
 };
 
-void ReadChunk(std::string_view chunk, OnError on_error, RecordBatch* batch) {
+void ReadChunk(std::string_view chunk, OnError on_error, Form form, RecordBatch* batch) {
   const char* at = chunk.data();
   const char* const end = at + chunk.size();
-  ChunkReader reader(batch, end);
+  ChunkReader reader(batch, end, form);
   while (at != end) {
     ++batch->lines;
     try {
@@ -314,11 +321,11 @@ void ReadChunk(std::string_view chunk, OnError on_error, RecordBatch* batch) {
 /*! \brief Reads chunks one after the other, with what one of them leaves for the next to use. */
 class ChunkParser {
  public:
-  std::unique_ptr<RecordBatch> Parse(std::string_view chunk, OnError on_error) {
+  std::unique_ptr<RecordBatch> Parse(std::string_view chunk, OnError on_error, Form form) {
     // Read where the caches are warm, then copied in one go: arrays that grow in new memory would
     // touch several times what they need.
     scratch_.Clear();
-    ReadChunk(chunk, on_error, &scratch_);
+    ReadChunk(chunk, on_error, form, &scratch_);
     const std::size_t bytes = scratch_.BytesOfCopy();
     if (!arena_ || arena_->left() < bytes) arena_ = Arena::Take(bytes);
     return std::make_unique<RecordBatch>(&scratch_, arena_);
@@ -342,7 +349,8 @@ std::vector<std::string_view> CutAtLines(std::string_view text) {
 
 }  // namespace
 
-std::vector<RecordBatch> ParseRecords(std::string_view text, OnError on_error, int threads) {
+std::vector<RecordBatch> ParseRecords(std::string_view text, OnError on_error, int threads,
+                                      Form form) {
   if (!text.empty() && text.back() != '\n') {
     throw RecordError("expected a block of whole lines, found one that ends within a line");
   }
@@ -350,7 +358,7 @@ std::vector<RecordBatch> ParseRecords(std::string_view text, OnError on_error, i
   std::vector<std::unique_ptr<RecordBatch>> parsed(chunks.size());
   ParallelFor(chunks.size(), 1, threads, [&](std::size_t begin, std::size_t end) {
     thread_local ChunkParser parser;
-    for (std::size_t c = begin; c < end; ++c) parsed[c] = parser.Parse(chunks[c], on_error);
+    for (std::size_t c = begin; c < end; ++c) parsed[c] = parser.Parse(chunks[c], on_error, form);
   });
   std::vector<RecordBatch> batches;
   batches.reserve(parsed.size());

@@ -34,6 +34,9 @@ namespace ansor {
 /*! \brief What becomes of a line that is no record. */
 enum class OnError { kRaise, kSkip };
 
+/*! \brief What a line holds: a whole record, or the [STEP, ...] of one, as datasets keep them. */
+enum class Form { kRecord, kSteps };
+
 /*!
  * \brief Reads a block of whole lines, wherever in a file they stand: lines are counted from 1.
  * \param text Lines, each ended by '\n', the last one too.
@@ -41,7 +44,8 @@ enum class OnError { kRaise, kSkip };
  * \return Batches that follow one another. With kRaise, one with a bad line ends at it (`fault`).
  * \throws RecordError where the text ends within a line.
  */
-std::vector<RecordBatch> ParseRecords(std::string_view text, OnError on_error, int threads);
+std::vector<RecordBatch> ParseRecords(std::string_view text, OnError on_error, int threads,
+                                      Form form = Form::kRecord);
 
 /*!
  * \brief Says where the lines of parsed batches stand.

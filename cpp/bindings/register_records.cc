@@ -28,7 +28,8 @@ using Indices = py::array_t<std::int64_t, py::array::c_style>;
  * other's way. */
 constexpr std::size_t kBytesPerShare = std::size_t{8} << 20;
 
-std::unique_ptr<RecordBlock> ParseBlock(const py::buffer& text, bool skip, int threads) {
+std::unique_ptr<RecordBlock> ParseLines(const py::buffer& text, bool skip, int threads,
+                                        ansor::Form form) {
   const py::buffer_info info = text.request();
   if (info.ndim != 1 || info.itemsize != 1) {
     throw std::invalid_argument("text: expected bytes, found another kind of buffer");
@@ -37,8 +38,19 @@ std::unique_ptr<RecordBlock> ParseBlock(const py::buffer& text, bool skip, int t
                               static_cast<std::size_t>(info.size));
   // Safe without the GIL: the caller's buffer is exported, and so fixed, until `info` goes.
   const py::gil_scoped_release release;
-  return std::make_unique<RecordBlock>(
-      ansor::ParseRecords(view, skip ? ansor::OnError::kSkip : ansor::OnError::kRaise, threads));
+  return std::make_unique<RecordBlock>(ansor::ParseRecords(
+      view, skip ? ansor::OnError::kSkip : ansor::OnError::kRaise, threads, form));
+}
+
+std::unique_ptr<RecordBlock> ParseBlock(const py::buffer& text, bool skip, int threads) {
+  return ParseLines(text, skip, threads, ansor::Form::kRecord);
+}
+
+std::unique_ptr<RecordBlock> ReadStepLines(const py::buffer& text, const std::string& path,
+                                           int threads) {
+  std::unique_ptr<RecordBlock> block = ParseLines(text, false, threads, ansor::Form::kSteps);
+  block->Place(path, 1);
+  return block;
 }
 
 std::unique_ptr<RecordBlock> ReadBlock(const py::buffer& text, const std::string& path,
@@ -180,6 +192,8 @@ void RegisterRecords(py::module_& module) {
              "Reads whole lines of measure records; the last byte must be a newline.");
   module.def("parse_block", &ParseBlock, py::arg("text"), py::arg("skip"), py::arg("threads"),
              "The same before it is known where in a file the lines stand: see RecordBlock.place.");
+  module.def("read_steps", &ReadStepLines, py::arg("text"), py::arg("path"), py::arg("threads"),
+             "Reads lines that hold the steps of a program each, as a record has them.");
   module.def("columns_of", &ColumnsOf, py::arg("blocks"), py::arg("threads"),
              "What the records of all blocks say beside their programs, an array each.");
   module.def("hashes_of", &HashesOf, py::arg("blocks"), py::arg("threads"),

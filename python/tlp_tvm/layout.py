@@ -15,13 +15,8 @@ from tlp_tvm import _core
 from tlp_tvm.errors import LayoutError
 from tlp_tvm.files import write_whole
 
-PRESETS = {
-    "ansor": "tlp_tvm.ansor",
-    "paper-cpu": "tlp_tvm.ansor",
-    "paper-gpu": "tlp_tvm.ansor",
-    "metaschedule": "tlp_tvm.metaschedule",
-}
-"""Name of each preset -> the package of the framework that has it, in its folder `layouts`."""
+PRESETS = ("ansor", "paper-cpu", "paper-gpu", "metaschedule")
+"""Layouts that ship, as JSON in the folder `layouts`."""
 
 
 def _entry(spec: dict[str, Any], key: str) -> object:
@@ -80,7 +75,7 @@ class FeatureLayout:
         """
         if name not in PRESETS:
             raise LayoutError(f'layout: expected one of the presets {", ".join(PRESETS)}, found "{name}"')
-        text = resources.files(PRESETS[name]).joinpath("layouts").joinpath(f"{name}.json").read_text()
+        text = resources.files("tlp_tvm").joinpath("layouts").joinpath(f"{name}.json").read_text()
         return cls.from_dict(json.loads(text))
 
     @classmethod

@@ -11,12 +11,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from tlp_tvm.bench import extract_traces, score_traces
 from tlp_tvm.cli.app import app
 from tlp_tvm.cli.parts.bench_tables import trace_table
+from tlp_tvm.framework import framework_named
+from tlp_tvm.metaschedule.benching import extract as extract_traces
+from tlp_tvm.metaschedule.benching import score as score_traces
 from tlp_tvm.metaschedule.reading import traces
 from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
-from tlp_tvm.pretrained import DEFAULT_MODELS
 
 MS = ["--framework", "metaschedule", "--task", "softmax"]
 
@@ -63,7 +64,7 @@ def test_both_models_score_the_same_candidates() -> None:
 
     assert result.exit_code == 0, result.output
     [entry] = json.loads(result.stdout.strip().splitlines()[-1])["score"]
-    assert entry["model"] == DEFAULT_MODELS["metaschedule"]
+    assert entry["model"] == framework_named("metaschedule").default_model
     assert (entry["programs"], entry["threads"]) == (6, 1)
     assert entry["ratio"] == entry["ours"] / entry["xgb"] > 0
 

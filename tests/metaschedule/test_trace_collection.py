@@ -23,16 +23,16 @@ from tlp_tvm.collection import CollectObserver, collect, collecting
 from tlp_tvm.collection.packing import pack
 from tlp_tvm.dataset import open_dataset
 from tlp_tvm.dataset.building.build import build_dataset
-from tlp_tvm.dataset.reading.measured import load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.errors import CollectionError, DatasetError, RecordError
-from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.measuring.pool import FAILED_COST
 from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.measuring.pools import TracePool
+from tlp_tvm.metaschedule.measuring.work import Serialized
 from tlp_tvm.metaschedule.reading.records import read_batch
+from tlp_tvm.metaschedule.reading.traces import extract_traces
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
-from tlp_tvm.metaschedule.search.measure import TracePool
-from tlp_tvm.metaschedule.search.measure_worker import Serialized
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import MEAN
 from tlp_tvm.records.source import workload_lines

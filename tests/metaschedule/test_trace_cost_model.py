@@ -12,13 +12,13 @@ from programs import tiny_config
 from sampled import programs
 from scorers import LinearScorer
 from tlp_tvm.errors import ModelFileError, TuningError
-from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import flags_of
+from tlp_tvm.metaschedule.measuring.builder import local_builder
 from tlp_tvm.metaschedule.networks.workloads import TARGETS, workload
-from tlp_tvm.metaschedule.reading.databases import read_tuning_records
-from tlp_tvm.metaschedule.search.builder import local_builder
+from tlp_tvm.metaschedule.reading.records import read_tuning_records
+from tlp_tvm.metaschedule.reading.traces import extract_traces
 from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
 from tlp_tvm.model.checkpoint import save_checkpoint
 

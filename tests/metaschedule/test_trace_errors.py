@@ -11,11 +11,11 @@ import pytest
 from sampled import programs
 from tlp_tvm import _core
 from tlp_tvm.errors import LayoutError, RecordError, StateError
-from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.workloads import workload
 from tlp_tvm.metaschedule.reading import traces
+from tlp_tvm.metaschedule.reading.traces import extract_traces
 
 LAYOUT = FeatureLayout.preset("metaschedule")
 UNDECIDED = (

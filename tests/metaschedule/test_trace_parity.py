@@ -11,14 +11,14 @@ import pytest
 
 from sampled import programs
 from tlp_tvm import _core
-from tlp_tvm.bench.trace_route import steps_of
 from tlp_tvm.embedding import EncodingReport
-from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.benching.trace_route import steps_of
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.workloads import TARGETS, WORKLOADS, workload
 from tlp_tvm.metaschedule.reading import traces
-from tlp_tvm.metaschedule.reading.databases import read_tuning_records
+from tlp_tvm.metaschedule.reading.records import read_tuning_records
+from tlp_tvm.metaschedule.reading.traces import extract_traces
 
 LAYOUT = FeatureLayout.preset("metaschedule")
 

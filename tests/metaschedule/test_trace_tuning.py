@@ -14,15 +14,15 @@ import pytest
 
 from collected import QUICK, TARGET
 from tlp_tvm.errors import NetworkError, TuningError
+from tlp_tvm.framework import framework_named
 from tlp_tvm.metaschedule.loading.targets import target_of
 from tlp_tvm.metaschedule.networks.builtin import network_from, tasks_of
 from tlp_tvm.metaschedule.networks.library import load_tuned
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
-from tlp_tvm.metaschedule.search.tuning import TraceTuneSettings, tune_network
 from tlp_tvm.pages import report_page
-from tlp_tvm.pretrained import DEFAULT_MODELS
+from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_observer import TuneObserver
-from tlp_tvm.tuning.tune_settings import TuneResult
+from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
 from tlp_tvm.tuning.tuned_library import line_that_runs, read_description, write_description
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_to_tvm.py"
@@ -33,7 +33,7 @@ def tuned(out: Path, trials: int, **changes: Any) -> TuneResult:
         "network": "mlp", "out": out, "model": "random", "target": TARGET, "measures_per_round": 4,
         "measure": QUICK, "turns": 2, **changes,
     }  # fmt: skip
-    return tune_network(TraceTuneSettings(trials=trials, **given), TuneObserver())
+    return tune_network(TuneSettings(trials=trials, framework="metaschedule", **given), TuneObserver())
 
 
 def test_a_tuning_is_gone_on_with_and_changes_no_output(tmp_path: Path) -> None:
@@ -134,7 +134,11 @@ def test_the_commands_need_no_tvm_but_this_one(tmp_path: Path) -> None:
         for command in (tune, compare)
     )
 
-    assert (tuned["trials"], tuned["network"], tuned["model"]) == (4, "mlp", DEFAULT_MODELS["metaschedule"])
+    assert (tuned["trials"], tuned["network"], tuned["model"]) == (
+        4,
+        "mlp",
+        framework_named("metaschedule").default_model,
+    )
     assert compared["contenders"] == ["random:2:16"]
     for folder in ("run", "compared"):
         subprocess.run([*main, "report", str(tmp_path / folder)], capture_output=True, check=True)

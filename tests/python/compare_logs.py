@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reference import steps as reference
-from tlp_tvm.ansor.reading.records import RecordBatch
-from tlp_tvm.features import read_records
+from tlp_tvm.record_batch import RecordBatch
+from tlp_tvm.records.detect import read_records
 from tlp_tvm.records.record_files import record_files
 
 

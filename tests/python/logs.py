@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pytest
 
 from tlp_tvm.errors import RecordError
-from tlp_tvm.features import read_records
+from tlp_tvm.records.detect import read_records
 
 DATASETS = Path(__file__).parents[2] / "datasets"
 

@@ -15,8 +15,9 @@ from logs import DATASETS, STEPS, WriteLog
 from places import DATA
 from reference import published
 from reference import steps as reference
-from tlp_tvm.features import extract_records, read_records
+from tlp_tvm.features import extract_records
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.records.detect import read_records
 
 CUDA_LOG = DATA / "cuda.json"
 """Programs that TVM sampled for `cuda -arch=sm_70`, three an operator; never measured."""

@@ -6,7 +6,8 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,3 +209,16 @@ def load_scorer(model: Scorer | str | os.PathLike[str], device: str = "auto") ->
 
     loaded: Scorer = load_model(model).to(device)
     return loaded
+
+
+def model_source(model: Any) -> str:
+    """By what a model can be loaded again from any working directory.
+
+    Args:
+        model: what `tlp_tvm.load_model` takes, or a model, which has its name alone.
+    """
+    if not isinstance(model, str | os.PathLike):
+        return str(getattr(model, "name", type(model).__name__))
+    from tlp_tvm.model.checkpoint import shipped_models
+
+    return str(model) if model in shipped_models() else str(Path(model).resolve())

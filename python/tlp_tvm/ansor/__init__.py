@@ -8,7 +8,9 @@ from typing import Any
 _HOMES = {
     "TLPCostModel": "search.cost_model",
     "TvmInfo": "loading.locate",
+    "extract_states": "reading.states",
     "load_tvm": "loading.locate",
+    "steps_of": "reading.states",
     "tvm_info": "loading.locate",
     "check_layout": "loading.self_check",
     "load_network": "networks.builtin",
@@ -24,6 +26,7 @@ __all__ = [
     "TLPCostModel",
     "TvmInfo",
     "check_layout",
+    "extract_states",
     "extract_tasks",
     "load_network",
     "load_tuned",
@@ -31,6 +34,7 @@ __all__ = [
     "network_from",
     "operator_tasks",
     "sample_states",
+    "steps_of",
     "tvm_info",
 ]
 

@@ -22,7 +22,8 @@ import numpy as np
 import torch
 
 from tlp_tvm.bench.timing import costs_of, peak_memory
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import pick_device

@@ -11,6 +11,7 @@ import typer
 from tlp_tvm.cli.parts.common import (
     JsonOption,
     console,
+    framework_of,
     layout_named,
     one_of,
     one_sentence_errors,
@@ -18,7 +19,6 @@ from tlp_tvm.cli.parts.common import (
     print_table,
 )
 from tlp_tvm.cli.parts.progress import status
-from tlp_tvm.pretrained import DEFAULT_MODELS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,28 +53,13 @@ def extract(
 
     Example: tlp-tvm bench extract --fresh 20000
     """
-    from tlp_tvm.cli.parts.bench_tables import extract_table, trace_table
+    from tlp_tvm.cli.parts.bench_tables import extract_tables
+    from tlp_tvm.framework import framework_named
 
-    if _is_metaschedule(framework):
-        from tlp_tvm.bench.extract_traces import bench_extract_traces
-        from tlp_tvm.bench.traces import TARGET_KINDS
-
-        with status("starting") as tell:
-            traces = [
-                bench_extract_traces(name, kind, count=states, seconds=seconds, progress=tell)
-                for name in _tasks_of(task)
-                for kind in TARGET_KINDS
-            ]
-        _show("extract", [each.to_dict() for each in traces], [trace_table(traces)], json)
-        return
-    from tlp_tvm.bench.extract import CPU_TARGET, CUDA_TARGET, bench_extract
-
+    chosen = framework_named(framework_of(framework))
     with status("starting") as tell:
-        results = [
-            bench_extract(task, target, states=states, fresh=fresh, seconds=seconds, progress=tell)
-            for target in (CPU_TARGET, CUDA_TARGET)
-        ]
-    _show("extract", [each.to_dict() for each in results], [extract_table(each) for each in results], json)
+        results = chosen.bench_extract(task, states, fresh, seconds, tell)
+    _show("extract", [each.to_dict() for each in results], extract_tables(results), json)
 
 
 @app.command()
@@ -103,48 +88,13 @@ def score(
     Example: tlp-tvm bench score --torch-threads 1
     """
     from tlp_tvm.cli.parts.bench_tables import score_table
+    from tlp_tvm.framework import framework_named
 
-    is_metaschedule = _is_metaschedule(framework)
-    common: dict[str, Any] = {
-        "model": model or DEFAULT_MODELS[framework],
-        "threads": torch_threads,
-        "rounds": rounds,
-    }
+    chosen = framework_named(framework_of(framework))
+    how = {"model": model or chosen.default_model, "threads": torch_threads, "rounds": rounds}
     with status("starting") as tell:
-        if is_metaschedule:
-            from tlp_tvm.bench.score_traces import bench_score_traces
-
-            results = [
-                bench_score_traces(name, kind, count=count, progress=tell, **common)
-                for name in _tasks_of(task)
-                for kind, count in (("llvm", states), ("cuda", cuda_states))
-                if count
-            ]
-        else:
-            from tlp_tvm.bench.score import CPU_TARGET, CUDA_TARGET, bench_score
-
-            results = [
-                bench_score(task, target, count=count, progress=tell, **common)
-                for target, count in ((CPU_TARGET, states), (CUDA_TARGET, cuda_states))
-                if count
-            ]
+        results = chosen.bench_score(task, (states, cuda_states), how, tell)
     _show("score", [each.to_dict() for each in results], [score_table(results)], json)
-
-
-def _is_metaschedule(framework: str) -> bool:
-    """Whether that was asked for. Raises TvmNotFoundError, with the cure, where its TVM is not installed."""
-    if one_of("--framework", framework, ["ansor", "metaschedule"]) == "ansor":
-        return False
-    from tlp_tvm.metaschedule.loading.locate import load_tvm
-
-    load_tvm()
-    return True
-
-
-def _tasks_of(task: str) -> list[str]:
-    from tlp_tvm.metaschedule.networks.workloads import WORKLOADS
-
-    return list(WORKLOADS) if task == "all" else [one_of("--task", task, ["all", *WORKLOADS])]
 
 
 def _show(what: str, figures: Any, tables: Sequence[Table], json: bool) -> None:

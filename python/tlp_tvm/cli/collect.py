@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from tlp_tvm.collection import CollectResult
-    from tlp_tvm.measuring.remote_worker import Fleet
+    from tlp_tvm.measuring.fleet import Fleet
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
@@ -117,7 +117,7 @@ def collect(
 
 def _fleet(tracker: str, key: str) -> Fleet | None:
     from tlp_tvm.cli.fleet import address_of
-    from tlp_tvm.measuring.remote_worker import Fleet
+    from tlp_tvm.measuring.fleet import Fleet
 
     if bool(tracker) != bool(key):
         raise typer.BadParameter("expected --tracker and --key together, found one", param_hint="--tracker")

@@ -222,13 +222,14 @@ def stats(
     from tlp_tvm.dataset.statistics.statistics_summary import summary_of
     from tlp_tvm.dataset.statistics.statistics_tables import statistics_tables
     from tlp_tvm.files import write_whole
+    from tlp_tvm.framework import framework_named
     from tlp_tvm.layout import PRESETS, FeatureLayout
-    from tlp_tvm.records.detect import PRESETS_OF, check_layout
+    from tlp_tvm.records.detect import check_layout
 
     opened = open_dataset(dataset)
     layouts = [
         FeatureLayout.preset(name) if name in PRESETS else FeatureLayout.load(name)
-        for name in layout or PRESETS_OF[opened.manifest.framework]
+        for name in layout or framework_named(opened.manifest.framework).layouts
     ]
     for each in layouts:
         check_layout(each, opened.manifest.framework, str(dataset))

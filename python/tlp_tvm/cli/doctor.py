@@ -16,10 +16,12 @@ def doctor(as_json: JsonOption = False) -> None:
 
     The exit code is 0 if every check passes, else 1. Example: tlp-tvm doctor
     """
-    from tlp_tvm.machine.checks import diagnose
+    from tlp_tvm.framework import framework_here
+    from tlp_tvm.machine.checks import Check
 
     with status("checking TVM, the CPU and torch"):
-        checks = diagnose()
+        found = framework_here()
+        checks = [Check("framework", True, found.title), *found.checks()]
     ok = all(check.ok for check in checks)
     if as_json:
         print_json({"ok": ok, "checks": [asdict(check) for check in checks]})

@@ -97,6 +97,7 @@ def evaluate(
 
     Example: tlp-tvm evaluate epyc datasets/epyc --baselines xgboost-sequence --seeds 3 --seen 0,16
     """
+    from tlp_tvm.dataset import framework_of_dataset
     from tlp_tvm.dataset.ranking import ranking_rows
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.evaluation.rankers import ModelRanker
@@ -104,7 +105,6 @@ def evaluate(
     from tlp_tvm.files import user_cache
     from tlp_tvm.layout import FeatureLayout
     from tlp_tvm.model.checkpoint import load_model
-    from tlp_tvm.records.detect import framework_of_dataset
 
     models, dataset = _models_and_dataset(names)
     if few_shot is not None:

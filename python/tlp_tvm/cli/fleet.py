@@ -35,13 +35,10 @@ def tracker(
 
     Example: tlp-tvm fleet tracker --host 127.0.0.1 --port 9190
     """
-    from tlp_tvm.ansor.loading.locate import load_tvm
-
-    load_tvm()
-    from tvm.rpc.tracker import Tracker
+    from tlp_tvm.framework import DEFAULT, framework_named
 
     try:
-        running = Tracker(host, port=port, port_end=port + 1)
+        running = framework_named(DEFAULT).tracker(host, port)
     except (OSError, RuntimeError) as error:
         raise CollectionError(
             f"{host}:{port}: expected a free port, found none ({error}); choose another"
@@ -67,14 +64,11 @@ def device(
 
     Example: tlp-tvm fleet device --tracker 127.0.0.1:9190 --key my-cpu --threads 2
     """
-    from tlp_tvm.ansor.loading.locate import load_tvm
+    from tlp_tvm.framework import DEFAULT, framework_named
 
     address = address_of(tracker)
     if threads:
         os.environ["TVM_NUM_THREADS"] = str(threads)  # the server's sessions inherit it
-    load_tvm()
-    from tvm import rpc
-
-    server = rpc.Server(host, port, port + 1000, key=key, tracker_addr=address)
+    server = framework_named(DEFAULT).server(host, port, key, address)
     console.print(f"device at {host}:{server.port} with key {key}", highlight=False)
     server.proc.join()

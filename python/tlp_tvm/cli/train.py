@@ -101,8 +101,8 @@ def train(
     Example: tlp-tvm train datasets/epyc --out runs/epyc
     """
     from tlp_tvm.cli.parts.training_progress import TrainingProgress
+    from tlp_tvm.dataset import framework_of_dataset
     from tlp_tvm.model.losses import Loss
-    from tlp_tvm.records.detect import framework_of_dataset
     from tlp_tvm.training.peers import writes_here
     from tlp_tvm.training.recipe import MODELS
     from tlp_tvm.training.runs.add_platform import Addition

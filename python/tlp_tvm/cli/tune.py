@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,8 +25,7 @@ _NONE = float("inf")
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from tlp_tvm.tuning.tune_observer import TuneObserver
-    from tlp_tvm.tuning.tune_settings import TuneResult
+    from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
     from tlp_tvm.tuning.turns import EndToEnd
 
 
@@ -47,13 +46,17 @@ def tune(
         ),
     ] = "",
     target: Annotated[str, typer.Option(help="TVM target. Default: this machine's CPU.")] = "",
+    minutes: Annotated[
+        float, typer.Option(min=0, help="Stop measuring after so many minutes; 0 for no limit.")
+    ] = 0.0,
     trials: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=0,
-            help="Programs to measure in total. With 0 the model chooses alone, for any target.",
+            help="Programs to measure in total: 200, or as many as --minutes allow. With 0 the model chooses "
+            "alone, for any target.",
         ),
-    ] = 200,
+    ] = None,
     platform: Annotated[
         str | None, typer.Option(help="Platform of the model. Default: the one that the target names.")
     ] = None,
@@ -111,59 +114,43 @@ def tune(
 
     Example: tlp-tvm tune net.onnx --shape image=1,3,224,224 --warm-start runs/dqn --out runs/net
     """
-    if framework_of(framework) == "metaschedule":
-        from tlp_tvm.metaschedule.search.tuning import TraceTuneSettings
-        from tlp_tvm.metaschedule.search.tuning import tune_network as tune_traces
-
-        ansors = {
-            "--shape": shape,
-            "--warm-start": warm_start,
-            "--similar": similar,
-            "--choose": choose != "diverse",
-            "--scheduler": scheduler != "gradient",
-            "--patience": patience,
-            "--hopeless": hopeless,
-            "--trials 0": not trials,
-        }
-        if given := [name for name, value in ansors.items() if value]:
-            sentence = f"expected options of metaschedule, found {given[0]}, which is ansor's"
-            raise typer.BadParameter(sentence, param_hint="--framework")
-        asked = TraceTuneSettings(network, out, model, target, trials, platform, seed, measures_per_round)
-        _tune(lambda observer: tune_traces(asked, observer), as_json)
-        return
-    from tlp_tvm.ansor.networks.network_files import parse_shapes
-    from tlp_tvm.ansor.search.tuning import tune_network
+    from tlp_tvm.framework import framework_named
     from tlp_tvm.measuring.pool import MeasureSettings
+    from tlp_tvm.tuning.flow import UNBOUNDED_TRIALS
     from tlp_tvm.tuning.tune_settings import TuneSettings
 
+    usual = UNBOUNDED_TRIALS if minutes else TuneSettings.trials
     settings = TuneSettings(
         network=network,
         out=out,
         model=model,
         target=target,
-        trials=trials,
+        trials=usual if trials is None else trials,
         platform=platform,
         seed=seed,
         measures_per_round=measures_per_round,
         hide_messages=True,
-        shapes=parse_shapes(shape or []),
+        shapes=framework_named(framework_of(framework)).parse_shapes(shape or []),
         warm_start=tuple(warm_start or []),
         similar=similar,
         choose=choose,
         scheduler=scheduler,
         patience=patience,
         measure=MeasureSettings(threads=0, hopeless=hopeless),
+        framework=framework,
+        minutes=minutes,
     )
-    _tune(lambda observer: tune_network(settings, observer), as_json)
+    _tune(settings, as_json)
 
 
-def _tune(run: Callable[[TuneObserver], TuneResult], as_json: bool) -> None:
+def _tune(settings: TuneSettings, as_json: bool) -> None:
     """Tune with a progress line, then print the result."""
     from tlp_tvm.measuring.native_messages import STANDARD_ERROR
+    from tlp_tvm.tuning.flow import tune_network
 
     # A descriptor of its own for the progress: standard error itself is TVM's during the search.
     with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, MeasuringProgress(stream) as progress:
-        result = run(_observer(progress))
+        result = tune_network(settings, _observer(progress))
     if as_json:
         print_json(result.to_dict())
     else:

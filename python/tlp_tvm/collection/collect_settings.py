@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tlp_tvm.framework import DEFAULT
 from tlp_tvm.measuring.child import Timing
+from tlp_tvm.measuring.fleet import Fleet
 from tlp_tvm.measuring.pool import MeasureSettings
-from tlp_tvm.measuring.remote_worker import Fleet
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class CollectSettings:
         batch: programs that are compiled before they are timed one by one.
         fleet: remote devices to measure on; None for this machine.
         measure: how to compile and time; `threads` 0 takes the cores that the target names.
-        framework: whose programs: "ansor" or "metaschedule".
+        framework: whose programs; one of `framework.FRAMEWORKS`.
     """
 
     networks: tuple[str, ...]
@@ -53,7 +54,7 @@ class CollectSettings:
     measure: MeasureSettings = field(
         default_factory=lambda: MeasureSettings(threads=0, timing=Timing(min_repeat_ms=12))
     )
-    framework: str = "ansor"
+    framework: str = DEFAULT
 
 
 @dataclass(frozen=True)

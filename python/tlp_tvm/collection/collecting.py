@@ -12,13 +12,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import tlp_tvm
+from tlp_tvm._core import __version__
+from tlp_tvm.adapting.program_source import Prior, Program, ProgramSource
 from tlp_tvm.collection.collect_observer import CollectObserver
 from tlp_tvm.collection.collect_settings import CollectResult, CollectSettings
 from tlp_tvm.collection.collecting_model import asked_model, choice_of, model_name, prior_of
 from tlp_tvm.collection.folder import CollectionFolder, split_target
-from tlp_tvm.collection.planning import PlannedTask
-from tlp_tvm.collection.program_source import Prior, Program, ProgramSource
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.framework import Pool, framework_named
 from tlp_tvm.latency import latency_of_costs
@@ -27,6 +26,7 @@ from tlp_tvm.measuring.child import Outcome, realtime_allowed
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.pool import MeasureSettings, reason_of
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
+from tlp_tvm.planned_task import PlannedTask
 from tlp_tvm.records.source import find_source
 
 HOPELESS = 16
@@ -256,7 +256,7 @@ class _Collection:
             "measure": dataclasses.asdict(how),
             "cpu": this_cpu().model if settings.fleet is None else None,
             "versions": {
-                "tlp_tvm": tlp_tvm.__version__,
+                "tlp_tvm": __version__,
                 "tvm": self.framework.tvm_version(),
                 "python": machine.python_version(),
             },

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tlp_tvm.adapting.program_source import Prior, ProgramSource
 from tlp_tvm.collection.collect_settings import CollectSettings
-from tlp_tvm.collection.program_source import Prior, ProgramSource
 from tlp_tvm.errors import CollectionError
+from tlp_tvm.framework import framework_named
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.pretrained import DEFAULT_MODELS
 
 if TYPE_CHECKING:
     from tlp_tvm.model.scoring import ScoringModel
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def model_name(asked: CollectSettings, framework: str) -> str:
     """Of the model that is asked for, or of the shipped one where one is needed; empty where neither."""
-    return asked.model or (DEFAULT_MODELS[framework] if asked.labels else "")
+    return asked.model or (framework_named(framework).default_model if asked.labels else "")
 
 
 def asked_model(asked: CollectSettings, framework: str) -> ScoringModel | None:

@@ -23,11 +23,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tlp_tvm.collection.planning import PlannedTask
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.files import write_whole
 from tlp_tvm.folder_lock import held
+from tlp_tvm.framework import DEFAULT
 from tlp_tvm.logs import append_line, mend_log
+from tlp_tvm.planned_task import PlannedTask
 from tlp_tvm.records.source import TASK_TABLE, WORKLOADS, workload_lines
 
 DESCRIPTION = "collection.json"
@@ -87,7 +88,7 @@ class CollectionFolder:
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise CollectionError(f'{self.path / DESCRIPTION}: expected "format": "{FORMAT}"; {CURE}')
         for platform, earlier in content["platforms"].items():
-            framework = earlier.get("framework", "ansor")
+            framework = earlier.get("framework", DEFAULT)
             if framework != description["framework"]:
                 raise CollectionError(
                     f"{self.path}: expected programs of {framework}, as those of {platform} are, found "

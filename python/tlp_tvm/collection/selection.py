@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tlp_tvm.collection.program_source import ProgramSource
+from tlp_tvm.adapting.program_source import ProgramSource
 from tlp_tvm.evaluation.labelling import Choose, LabelCount, label_order
 from tlp_tvm.model.tlp import TLP
 

@@ -6,66 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tlp_tvm.errors import ComparisonError
+from tlp_tvm.framework import DEFAULT, Contender, framework_named
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
-from tlp_tvm.tuning.tune_settings import MOST_PER_ROUND, POPULATION, TRACE_POPULATION
 
 BASELINE = "xgb"
 
-TVMS_OWN = (64, 2048)
-"""What TVM's task scheduler takes by default: programs that are measured in a round, and that breed."""
 
-TUNES_OWN = (MOST_PER_ROUND, POPULATION)
-"""What `tlp-tvm tune` takes by default."""
-
-METASCHEDULES_OWN = (64, 512)
-"""What `ms.tune_tasks` takes by default."""
-
-IN_METASCHEDULE = (MOST_PER_ROUND, TRACE_POPULATION)
-"""What `tlp-tvm tune --framework metaschedule` takes by default."""
-
-MODELS: dict[str, dict[str, tuple[int, int]]] = {
-    "ansor": {
-        "tlp": TUNES_OWN,
-        "tlp-online": TUNES_OWN,
-        "tlp-top": TUNES_OWN,
-        "xgb": TVMS_OWN,
-        "random": TVMS_OWN,
-    },
-    "metaschedule": {
-        "tlp": IN_METASCHEDULE,
-        "tlp-online": IN_METASCHEDULE,
-        "xgb": METASCHEDULES_OWN,
-        "mlp": METASCHEDULES_OWN,
-        "random": METASCHEDULES_OWN,
-    },
-}
-"""Framework -> cost models by name: the trained one alone; what `tlp-tvm tune` does, adapting to the search
-(and, in Ansor, choosing what may teach it something); that without the choosing (`--choose top`); TVM's own;
-and none. Each with the round and the population that its users have."""
-
-
-@dataclass(frozen=True)
-class Contender:
-    """A cost model and the rounds of its search.
-
-    Attributes:
-        model: one of `MODELS`.
-        per_round: programs measured before it learns and searches again.
-        population: programs that breed in a round.
-    """
-
-    model: str
-    per_round: int
-    population: int
-
-    @property
-    def name(self) -> str:
-        """As `contender` reads it."""
-        return f"{self.model}:{self.per_round}:{self.population}"
-
-
-def contender(text: str, per_round: int = 0, population: int = 0, framework: str = "ansor") -> Contender:
+def contender(text: str, per_round: int = 0, population: int = 0, framework: str = DEFAULT) -> Contender:
     """Read "xgb", "xgb:64" or "xgb:64:2048".
 
     Args:
@@ -77,7 +25,7 @@ def contender(text: str, per_round: int = 0, population: int = 0, framework: str
     Raises:
         ComparisonError: no such model, or no numbers.
     """
-    models = MODELS[framework]
+    models = framework_named(framework).contenders
     model, *numbers = text.strip().split(":")
     if model not in models or len(numbers) > 2 or not all(n.isdigit() and int(n) for n in numbers):
         raise ComparisonError(
@@ -98,7 +46,7 @@ class CompareSettings:
         out: folder of the comparison; an existing one is resumed.
         contenders: which models.
         target: TVM target; empty for this machine's CPU.
-        model: what those of "tlp" load; empty for the framework's of `DEFAULT_MODELS`.
+        model: what those of "tlp" load; empty for the framework's own.
         tasks: of each network, those with the most operations first; 0 for all.
         trials: programs of each task that each model measures.
         seeds: searches of each task and model.
@@ -114,7 +62,7 @@ class CompareSettings:
     tasks: int = 0
     trials: int = 200
     seeds: int = 1
-    framework: str = "ansor"
+    framework: str = DEFAULT
     measure: MeasureSettings = field(
         default_factory=lambda: MeasureSettings(threads=0, timing=Timing(min_repeat_ms=12))
     )

@@ -12,20 +12,18 @@ from typing import Any
 
 import numpy as np
 
-import tlp_tvm
-from tlp_tvm.collection.planning import PlannedTask
+from tlp_tvm._core import __version__
 from tlp_tvm.comparison.compare_settings import CompareObserver, CompareSettings
 from tlp_tvm.comparison.finals import timed_again
-from tlp_tvm.comparison.framework import contenders_of
 from tlp_tvm.comparison.session import Session
 from tlp_tvm.comparison.summary import FORMAT, FORMAT_VERSION, RESULTS, Comparison, read_comparison
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.files import write_whole
-from tlp_tvm.framework import Framework, framework_named
+from tlp_tvm.framework import DEFAULT, Framework, framework_named
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
-from tlp_tvm.pretrained import DEFAULT_MODELS
+from tlp_tvm.planned_task import PlannedTask
 
 
 def compare(settings: CompareSettings, observer: CompareObserver | None = None) -> Comparison:
@@ -82,7 +80,7 @@ def _scorer(settings: CompareSettings) -> Any:
 
     if not any(each.model.startswith("tlp") for each in settings.contenders):
         return None
-    return load_model(settings.model or DEFAULT_MODELS[settings.framework])
+    return load_model(settings.model or framework_named(settings.framework).default_model)
 
 
 def _search(
@@ -107,7 +105,7 @@ def _search(
             output = stack.enter_context((settings.out / "tvm.log").open("ab"))
             stack.enter_context(native_messages_to(output))
             stack.enter_context(stop)
-            measuring = contenders_of(settings.framework).measuring(how, output, note, stop.check)
+            measuring = framework_named(settings.framework).measuring(how, output, note, stop.check)
             pool = stack.enter_context(measuring)
             sessions = [Session(each, task, seed, settings, scorer, pool) for each in settings.contenders]
             # Whose turn comes first rotates too, and a model with short rounds has more of them in a row.
@@ -161,7 +159,7 @@ def _content(settings: CompareSettings, framework: Framework, target: Any, model
     if path.exists():
         before = read_comparison(settings.out).content
         for entry, value in description.items():
-            if before.get(entry, "ansor") != value:  # those of before there were others do not say it
+            if before.get(entry, DEFAULT) != value:  # those of before there were others do not say it
                 raise ComparisonError(
                     f"{path}: expected a comparison with {entry} {value}, found {before.get(entry)}; "
                     "choose another --out"
@@ -173,7 +171,7 @@ def _content(settings: CompareSettings, framework: Framework, target: Any, model
         **description,
         "cpu": this_cpu().model,
         "versions": {
-            "tlp_tvm": tlp_tvm.__version__,
+            "tlp_tvm": __version__,
             "tvm": framework.tvm_version(),
             "python": machine.python_version(),
         },

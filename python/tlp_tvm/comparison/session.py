@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm.collection.planning import PlannedTask
-from tlp_tvm.comparison.compare_settings import CompareSettings, Contender
-from tlp_tvm.comparison.framework import contenders_of
+from tlp_tvm.comparison.compare_settings import CompareSettings
 from tlp_tvm.comparison.stopwatch import PARTS
+from tlp_tvm.framework import Contender, framework_named
+from tlp_tvm.planned_task import PlannedTask
 
 
 class Session:
@@ -55,7 +55,7 @@ class Session:
         self._random = np.random.default_rng(seed)
         self._pool = pool
         began = time.perf_counter()
-        self._searcher = contenders_of(settings.framework).searcher(
+        self._searcher = framework_named(settings.framework).searcher(
             contender, task, seed, settings.trials, scorer, pool, self.spent
         )
         self._time = self.spent["search"] = time.perf_counter() - began

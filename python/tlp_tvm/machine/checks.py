@@ -1,4 +1,4 @@
-"""Is this environment ready? The framework that is there says; `tlp-tvm doctor` prints it."""
+"""Whether this environment is ready: one check a line, which `tlp-tvm doctor` prints."""
 
 from __future__ import annotations
 
@@ -21,35 +21,6 @@ class Check:
     ok: bool
     found: str
     cure: str = ""
-
-
-def framework() -> str:
-    """The search framework of this environment's TVM: "metaschedule" where it has that alone, or "ansor"."""
-    from tlp_tvm.ansor.loading.candidates import find_tvm
-    from tlp_tvm.errors import TvmNotFoundError
-    from tlp_tvm.metaschedule.loading.locate import has_metaschedule
-
-    try:
-        find_tvm()
-    except TvmNotFoundError:
-        return "metaschedule" if has_metaschedule() else "ansor"
-    return "ansor"
-
-
-def diagnose() -> list[Check]:
-    """Run every check of the framework that is there."""
-    found = framework()
-    if found == "metaschedule":
-        from tlp_tvm.metaschedule.loading.diagnosis import diagnose as of_framework
-    else:
-        from tlp_tvm.ansor.loading.diagnosis import diagnose as of_framework
-    return [Check("framework", True, _NAMES[found]), *of_framework()]
-
-
-_NAMES = {
-    "ansor": "Ansor, the auto-scheduler of TVM 0.8 to 0.19",
-    "metaschedule": "MetaSchedule, of TVM 0.25 to 0.27",
-}
 
 
 def run_check(name: str, check: Callable[[], tuple[str, str]]) -> Check:

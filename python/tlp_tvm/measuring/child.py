@@ -1,14 +1,14 @@
-"""What a measuring child does: compile a program just in time, keep it, time it when asked.
+"""What a measuring child of any framework does: live with its parent, keep programs, time them when asked.
 
-Children are TVM's own popen workers, which import this module by name; it must stay light. A program stays in
-the child that compiled it, so nothing is linked, written to disk or loaded again.
+Children are TVM's own popen workers, which import this module by name; it must stay light, and knows no TVM:
+a framework's `measuring.work` compiles. A program stays in the child that compiled it, so nothing is linked,
+written to disk or loaded again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import os
 import signal
 import threading
@@ -27,16 +27,8 @@ NO_ERROR, INSTANTIATION, COMPILE, RUNTIME = 0, 1, 2, 4
 
 _ORPHAN_POLL_S = 0.5
 
-_NO_CSE = {"tir.disable_cse_tir": True}
-"""TVM's elimination of common subexpressions takes half of the time to compile and more, and LLVM does the
-same again: programs are as fast without (`benchmarks/measuring.py` compares)."""
-
 _PAUSE = 0.15
 """Share of its time that a timing at a real-time priority waits afterwards; see `_undisturbed`."""
-
-_KEPT_BYTES = 1 << 30
-"""Of arrays that wait for the next program of the same shapes; filling new ones takes longer than timing."""
-
 
 T = TypeVar("T")
 
@@ -77,23 +69,6 @@ class Outcome:
     doubtful: bool = False
 
 
-@dataclass(frozen=True)
-class Program:
-    """A compiled program.
-
-    Attributes:
-        module: TVM's, compiled.
-        tensors: its arguments.
-        kind: of its target: "llvm", "cuda".
-    """
-
-    module: Any
-    tensors: list[Any]
-    kind: str
-
-
-_programs: dict[int, Program] = {}
-_arrays: dict[tuple[Any, ...], Any] = {}
 _yardsticks = Yardsticks()
 
 
@@ -109,41 +84,6 @@ def start(parent: int, threads: int) -> None:
     os.environ["TVM_NUM_THREADS"] = str(threads)  # read when the first parallel loop runs
     with contextlib.suppress(OSError):  # where memory runs out, a child shall go first
         Path("/proc/self/oom_score_adj").write_text("1000")
-
-
-def build(number: int, serialized: Any) -> Outcome:
-    """Compile a program and keep it.
-
-    Args:
-        number: to ask for it later.
-        serialized: `MeasureInput.serialize()`.
-    """
-    began = time.time()
-    program, error, message = compiled(serialized)
-    if program is not None:
-        _programs[number] = program
-    return Outcome((), error, message, time.time() - began)
-
-
-def run(number: int, inputs: dict[str, Any], timing: Timing, task: str, again: bool) -> Outcome | None:
-    """Time a program; forget it, unless it is to be timed again.
-
-    Args:
-        number: as given to `build`.
-        inputs: arrays by placeholder name, for inputs that may not be random.
-        timing: how.
-        task: whose program it is.
-        again: whether it will be timed again if it is doubtful.
-
-    Returns:
-        None if this child does not have the program, as it replaces the one that had.
-    """
-
-    def costs_of(program: Program, timing: Timing) -> tuple[float, ...]:
-        device = _device_of(program)
-        return timed(program.module, device, _arrays_of(program, device, inputs), timing)
-
-    return run_kept(_programs, number, costs_of, timing, task, again)
 
 
 def run_kept(
@@ -195,72 +135,6 @@ def wait(task: str, seconds: float) -> None:
     _yardsticks.wait(task, seconds)
 
 
-def compiled(serialized: Any) -> tuple[Program | None, int, str]:
-    """Compile a program.
-
-    Args:
-        serialized: `MeasureInput.serialize()`.
-
-    Returns:
-        The program, or None, TVM's error number and the last line of the error.
-    """
-    import tvm
-    from tvm.auto_scheduler.measure import MeasureInput
-
-    measure_input = MeasureInput.deserialize(serialized)
-    task = measure_input.task
-    target, host = tvm.target.Target.canon_target_and_host(task.target, task.target_host)
-    try:
-        schedule, tensors = task.compute_dag.apply_steps_from_state(
-            measure_input.state, layout_rewrite=task.layout_rewrite_option
-        )
-    except Exception:  # noqa: BLE001
-        return None, INSTANTIATION, last_line()
-    try:
-        with tvm.transform.PassContext(config=_pass_config()):
-            module = tvm.build(schedule, tensors, target=tvm.target.Target(target, host))
-            _ = module[module.entry_name]  # LLVM compiles at the first look
-    except Exception:  # noqa: BLE001
-        return None, COMPILE, last_line()
-    return Program(module, list(tensors), str(target.kind.name)), NO_ERROR, ""
-
-
-@functools.cache
-def _pass_config() -> dict[str, Any]:
-    """What of `_NO_CSE` this TVM knows; old ones have no such pass."""
-    import tvm
-
-    known = tvm.transform.PassContext.list_configs()
-    return {name: value for name, value in _NO_CSE.items() if name in known}
-
-
-def _arrays_of(program: Program, device: Any, inputs: dict[str, Any]) -> list[Any]:
-    """Arguments of a program: random, kept for the next program with the same shapes."""
-    import tvm
-
-    fill = tvm.get_global_func("tvm.contrib.random.random_fill")
-    if sum(_bytes_of(*key[:2]) for key in _arrays) > _KEPT_BYTES:
-        _arrays.clear()
-    arrays = []
-    for i, tensor in enumerate(program.tensors):
-        if tensor.op.name in inputs:
-            arrays.append(tvm.nd.array(inputs[tensor.op.name], device))
-            continue
-        key = (tvm.auto_scheduler.utils.get_const_tuple(tensor.shape), str(tensor.dtype), i)
-        if key not in _arrays:
-            _arrays[key] = tvm.nd.empty(*key[:2], device)
-            fill(_arrays[key])
-        arrays.append(_arrays[key])
-    device.sync()
-    return arrays
-
-
-def _bytes_of(shape: tuple[int, ...], dtype: str) -> int:
-    import numpy as np
-
-    return int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-
-
 def timed(module: Any, device: Any, arrays: list[Any], timing: Timing) -> tuple[float, ...]:
     """Run a program over and over.
 
@@ -295,12 +169,6 @@ def timed(module: Any, device: Any, arrays: list[Any], timing: Timing) -> tuple[
     )
     with _undisturbed(timing.realtime):
         return tuple(float(cost) for cost in timer(*arrays).results)
-
-
-def _device_of(program: Program) -> Any:
-    import tvm
-
-    return tvm.device(program.kind, 0)
 
 
 @contextlib.contextmanager

@@ -1,13 +1,13 @@
 """Compiling and timing programs in children that live as long as the tuning.
 
-TVM's own builder and runner start new children for every few programs, and each imports TVM first. Here TVM's
-`LocalBuilder` and `LocalRunner` are led, while a `MeasuringPool` is open, to children that stay. They compile
-side by side, and then time one program after the other, with nothing else running. A child that crashes,
-hangs or is killed costs the program that it was at; it is replaced.
+TVM's own builders and runners start new children for every few programs, and each imports TVM first. These
+stay. They compile side by side, and then time one program after the other with nothing else going on. A child
+that crashes, hangs or is killed costs the program that it was at; it is replaced.
 """
 
 from __future__ import annotations
 
+import abc
 import collections
 import dataclasses
 import os
@@ -22,9 +22,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.latency import latency_of_costs
-from tlp_tvm.measuring import child as measure_worker
+from tlp_tvm.measuring import child as child_side
 from tlp_tvm.measuring.child import Outcome, Timing
 
 if TYPE_CHECKING:
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
 
 BUILD_TIMEOUT, RUN_TIMEOUT = 6, 7
 REASONS = {
-    measure_worker.INSTANTIATION: "schedule cannot be applied",
-    measure_worker.COMPILE: "does not compile",
-    measure_worker.RUNTIME: "does not run",
+    child_side.INSTANTIATION: "schedule cannot be applied",
+    child_side.COMPILE: "does not compile",
+    child_side.RUNTIME: "does not run",
     BUILD_TIMEOUT: "compiles too long",
     RUN_TIMEOUT: "runs too long",
 }
@@ -45,8 +44,6 @@ FAILED_COST = 1e10
 
 _GONE_S = 60
 """A killed process is gone sooner, however busy the machine is."""
-
-_BUILD, _RUN = "auto_scheduler.local_builder.build", "auto_scheduler.local_runner.run"
 
 
 @dataclass(frozen=True)
@@ -76,35 +73,27 @@ class MeasureSettings:
     wait_s: float = 2.0
 
 
-class MeasuringPool:
-    """The children; a context manager that stands in for TVM's local builder and runner while it is open."""
+class MeasuringPool(abc.ABC):
+    """The children; a context manager. A framework says what a program is."""
 
     def __init__(
         self,
         settings: MeasureSettings,
         log: IO[Any] | None = None,
-        on_result: Callable[[Any, Any, str], None] = lambda _input, _result, _reason: None,
         check: Callable[[], None] = lambda: None,
-        for_tvm: bool = True,
     ) -> None:
         """Start nothing yet.
 
         Args:
             settings: how to measure.
             log: a real file for what the children print; nowhere if None.
-            on_result: called after each program with its `MeasureInput`, its `MeasureResult`, and why it
-                failed (empty if it did not).
             check: called between programs; what it raises ends the tuning.
-            for_tvm: whether it stands in for TVM's builder and runner, or is only asked directly.
         """
         self.settings = settings
         self._log = log
-        self._on_result = on_result
         self._check = check
-        self._for_tvm = for_tvm
         self._children: list[Any] = []
         self._threads: ThreadPoolExecutor | None = None
-        self._replaced: dict[str, Any] = {}
         self._numbers = 0
         self.spent = {"compile": 0.0, "run": 0.0}
         """Seconds so far."""
@@ -115,19 +104,11 @@ class MeasuringPool:
     def __enter__(self) -> Self:
         self._threads = ThreadPoolExecutor(self.settings.children)
         self._children = [self._start_child() for _ in range(self.settings.children)]
-        stand_ins = ((_BUILD, self._build_for_tvm), (_RUN, self._run_for_tvm))
-        for name, function in stand_ins if self._for_tvm else ():
-            tvm = load_tvm()
-            self._replaced[name] = tvm.get_global_func(name)
-            tvm.register_func(name, function, override=True)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for name, function in self._replaced.items():
-            load_tvm().register_func(name, function, override=True)
-        self._replaced.clear()
         assert self._threads is not None
         self._threads.shutdown()
         for child in self._children:
@@ -144,7 +125,7 @@ class MeasuringPool:
         """Compile programs side by side.
 
         Args:
-            inputs: `auto_scheduler.MeasureInput`s.
+            inputs: programs of the framework.
 
         Returns:
             For each its number, to run it by, and what happened.
@@ -191,7 +172,7 @@ class MeasuringPool:
             if not outcome.error:
                 outcome = self._time(child, number, measure_input, again)
         self.spent["run"] += time.time() - began
-        outcome = outcome or Outcome((), measure_worker.RUNTIME, "the child ended", 0.0)
+        outcome = outcome or Outcome((), child_side.RUNTIME, "the child ended", 0.0)
         if outcome.doubtful:
             self._owners[number] = child
         return outcome
@@ -203,7 +184,7 @@ class MeasuringPool:
 
         Args:
             built: what `build` gave for the inputs.
-            inputs: `auto_scheduler.MeasureInput`s.
+            inputs: programs of the framework.
 
         Yields:
             The index of a program and its outcome; those that did not compile keep theirs. Programs that were
@@ -234,29 +215,33 @@ class MeasuringPool:
         began = time.time()
         seconds, child = self.settings.wait_s, self._owners[built[i][0]]
         most = seconds + self.settings.run_timeout_s
-        ask(child, RUN_TIMEOUT, most, measure_worker.wait, self._key(inputs[i]), seconds)
+        ask(child, RUN_TIMEOUT, most, child_side.wait, self._key(inputs[i]), seconds)
         self.spent["run"] += time.time() - began
 
-    # What follows is Ansor's; `metaschedule.search.measure` has its own.
+    # What a framework gives.
 
-    _worker: Any = measure_worker
-    """What the children do: `build` and `run`."""
-
+    @abc.abstractmethod
     def _start_child(self) -> Any:
-        return start_child(self.settings, self._log)
+        """A child that lives as long as this process at most (`start_child`)."""
 
-    def _serialized(self, measure_input: Any) -> Any:
-        return measure_input.serialize()
+    @property
+    @abc.abstractmethod
+    def _worker(self) -> Any:
+        """What the children do: a module with `build` and `run`."""
 
-    def _key(self, measure_input: Any) -> str:
+    @abc.abstractmethod
+    def _serialized(self, program: Any) -> Any:
+        """A program on its way to a child."""
+
+    @abc.abstractmethod
+    def _key(self, program: Any) -> str:
         """Of its task."""
-        return str(measure_input.task.workload_key)
 
-    def _inputs(self, measure_input: Any) -> tuple[Any, ...]:
+    @abc.abstractmethod
+    def _inputs(self, program: Any) -> tuple[Any, ...]:
         """What a program needs to run, beside itself."""
-        return (inputs_that_matter(measure_input.task),)
 
-    # And this is every framework's.
+    # And what is the same for all.
 
     def _compile(self, child: Any, number: int, serialized: Any) -> Outcome:
         seconds = self.settings.build_timeout_s
@@ -275,27 +260,6 @@ class MeasuringPool:
         if outcome is not None and not outcome.error:
             self.best[key] = min(best, latency_of_costs(outcome.costs))
         return outcome
-
-    def _build_for_tvm(self, inputs: Any, *_settings: Any) -> list[Any]:
-        results = load_tvm().auto_scheduler.measure.BuildResult
-        outcomes = self.build(list(inputs))
-        return [
-            results(str(number), [], outcome.error, outcome.message, outcome.seconds)
-            for number, outcome in outcomes
-        ]
-
-    def _run_for_tvm(self, inputs: Any, builds: Any, *_settings: Any) -> list[Any]:
-        results = load_tvm().auto_scheduler.MeasureResult
-        outcomes = [Outcome((), int(each.error_no), str(each.error_msg), 0.0) for each in builds]
-        numbers = [0 if each.error_no else int(each.filename) for each in builds]
-        built = list(zip(numbers, outcomes, strict=True))
-        measured: dict[int, Any] = {}
-        for i, outcome in self.run_all(built, inputs):
-            costs = [FAILED_COST] if outcome.error else list(outcome.costs)
-            seconds = float(builds[i].time_cost) + outcome.seconds
-            measured[i] = results(costs, outcome.error, outcome.message, seconds, time.time())
-            self._on_result(inputs[i], measured[i], reason_of(outcome))
-        return [measured[i] for i in range(len(built))]
 
 
 def faster(first: Outcome, again: Outcome) -> Outcome:
@@ -318,19 +282,16 @@ def reason_of(outcome: Outcome) -> str:
     return f"{words}: {outcome.message}" if outcome.message else words
 
 
-def start_child(settings: MeasureSettings, log: IO[Any] | None) -> Any:
+def start_child(worker: Any, settings: MeasureSettings, log: IO[Any] | None) -> Any:
     """A child that lives as long as this process at most.
 
     Args:
+        worker: TVM's class `PopenWorker`.
         settings: of its programs.
         log: a real file for what it prints; nowhere if None.
-
-    Returns:
-        TVM's `PopenWorker`.
     """
     sink = log if log is not None else subprocess.DEVNULL
-    worker = load_tvm().contrib.popen_pool.PopenWorker
-    return worker(measure_worker.start, (os.getpid(), settings.threads), stdout=sink, stderr=sink)
+    return worker(child_side.start, (os.getpid(), settings.threads), stdout=sink, stderr=sink)
 
 
 def ask(child: Any, timeout_error: int, seconds: float, function: Any, *arguments: Any) -> Outcome | None:
@@ -354,11 +315,11 @@ def ask(child: Any, timeout_error: int, seconds: float, function: Any, *argument
     except TimeoutError:
         return Outcome((), timeout_error, f"over {seconds} s", time.time() - began)
     except ChildProcessError:
-        return Outcome((), measure_worker.RUNTIME, "the child ended", time.time() - began)
+        return Outcome((), child_side.RUNTIME, "the child ended", time.time() - began)
     except Exception as error:  # noqa: BLE001 - what a child says about one program does not end the tuning
         end(child)  # the next send starts another
         message = f"{type(error).__name__}: {error}".strip().splitlines()[-1]
-        return Outcome((), measure_worker.RUNTIME, message, time.time() - began)
+        return Outcome((), child_side.RUNTIME, message, time.time() - began)
 
 
 def end(child: Any) -> None:
@@ -371,9 +332,3 @@ def end(child: Any) -> None:
     child.kill()
     if process is not None:
         process.wait(_GONE_S)
-
-
-def inputs_that_matter(task: Any) -> dict[str, Any]:
-    """Inputs that a task was registered with, as they may not be random (sparse indices, say)."""
-    buffer = load_tvm().auto_scheduler.search_task.get_task_input_buffer
-    return {str(name): buffer(task.workload_key, name).numpy() for name in task.task_input_names}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -21,8 +22,14 @@ class StopOnInterrupt:
     Outside the main thread, where Python allows no signal handlers, it only ever does what `request` asks.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: float | None = None) -> None:
+        """Begin.
+
+        Args:
+            deadline: of `time.monotonic`, after which `check` raises too; None for none.
+        """
         self._requested = threading.Event()
+        self._deadline = deadline
         self._previous: Any = None
 
     def __enter__(self) -> StopOnInterrupt:
@@ -41,6 +48,11 @@ class StopOnInterrupt:
         """Whether the tuning is to stop."""
         return self._requested.is_set()
 
+    @property
+    def time_is_up(self) -> bool:
+        """Whether the deadline has passed, and nobody asked to stop."""
+        return self._deadline is not None and time.monotonic() >= self._deadline and not self.requested
+
     def request(self) -> None:
         """Stop at the next `check`."""
         self._requested.set()
@@ -49,10 +61,12 @@ class StopOnInterrupt:
         """Raise if the tuning is to stop.
 
         Raises:
-            Stopped: it is.
+            Stopped: it is, or its time is over.
         """
         if self.requested:
             raise Stopped("the tuning was asked to stop")
+        if self.time_is_up:
+            raise Stopped("the time of the tuning is over")
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.requested:

@@ -7,12 +7,12 @@ from typing import Any
 
 _HOMES = {
     "TLPCostModel": "search.cost_model",
-    "TraceRecords": "reading.databases",
     "TvmInfo": "loading.locate",
     "load_tuned": "networks.library",
+    "extract_traces": "reading.traces",
     "load_tvm": "loading.locate",
     "local_builder": "search.builder",
-    "read_tuning_records": "reading.databases",
+    "read_tuning_records": "reading.records",
     "sample_traces": "search.sampling",
     "tvm_info": "loading.locate",
 }
@@ -20,8 +20,8 @@ _HOMES = {
 
 __all__ = [
     "TLPCostModel",
-    "TraceRecords",
     "TvmInfo",
+    "extract_traces",
     "load_tuned",
     "load_tvm",
     "local_builder",

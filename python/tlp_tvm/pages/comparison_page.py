@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm import __version__
+from tlp_tvm._core import __version__
 from tlp_tvm.comparison.summary import RESULTS, Comparison, Run, read_comparison
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.pages.comparison_plots import curves, panels, total_spent

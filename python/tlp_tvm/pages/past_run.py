@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.reading.records import RecordBatch, read_records
 from tlp_tvm.errors import DatasetError, TuningError
-from tlp_tvm.metaschedule.reading.records import RECORDS, TraceBatch, read_database
-from tlp_tvm.records.detect import ANSOR
+from tlp_tvm.record_batch import RecordBatch
+from tlp_tvm.records.detect import read_records
 from tlp_tvm.tuning.history import History, history_of
-from tlp_tvm.tuning.run_folder import FORMAT, FORMAT_VERSION, LOG
+from tlp_tvm.tuning.run_folder import FORMAT, FORMAT_VERSION, framework_of_run
 
 
 @dataclass(frozen=True)
@@ -63,14 +62,14 @@ class TuningRun:
     content: dict[str, Any]
     tasks: list[ReportedTask]
     history: History
-    batch: RecordBatch | TraceBatch
+    batch: RecordBatch
     rows: NDArray[np.int64]
     cut: bool
 
     @property
     def log(self) -> str:
-        """Name of the file with the measured programs."""
-        return RECORDS if isinstance(self.batch, TraceBatch) else LOG
+        """Name of the file with what was measured."""
+        return framework_of_run(self.content).log
 
     @property
     def ended(self) -> bool:
@@ -91,8 +90,6 @@ class TuningRun:
     @property
     def clock(self) -> NDArray[np.float64]:
         """(N,) seconds from the first program's start to each program's end; empty where a log has none."""
-        if isinstance(self.batch, TraceBatch):
-            return np.empty(0)
         times = self.batch.timestamps[self.rows].astype(np.float64)
         if len(times) < 2 or (np.diff(times) < 0).any() or times[-1] <= times[0]:
             return np.empty(0)
@@ -112,8 +109,8 @@ def read_run(folder: Path) -> TuningRun:
     """
     path = folder / "run.json"
     content = _content(path)
-    ansors = content.get("framework", ANSOR) == ANSOR
-    batch, cut = _log(folder / LOG) if ansors else _database(folder / RECORDS)
+    log = folder / framework_of_run(content).log
+    batch, cut = _log(log)
     try:
         told = {str(task["workload_key"]): task for task in content.get("tasks", content.get("planned", ()))}
         keys = list(told) or list(dict.fromkeys(task.workload_key for task in batch.tasks))
@@ -150,24 +147,17 @@ def _log(path: Path) -> tuple[RecordBatch, bool]:
         text = path.read_bytes()
     except OSError as error:
         raise _no_log(path, error) from error
-    if not text or text.endswith(b"\n"):
-        return read_records(path), False
-    batch = read_records(path, errors="skip")
-    lines = text.count(b"\n") + 1
-    last = f"{path}:{lines}:"
-    if any(not sentence.startswith(last) for sentence in batch.skipped_lines):
-        return read_records(path), False  # says what is wrong
-    return batch, bool(batch.skipped)
-
-
-def _database(path: Path) -> tuple[TraceBatch, bool]:
-    """The same for MetaSchedule's records."""
     try:
-        return read_database(path)
+        if not text or text.endswith(b"\n"):
+            return read_records(path), False
+        batch = read_records(path, errors="skip")
+        lines = text.count(b"\n") + 1
+        last = f"{path}:{lines}:"
+        if any(not sentence.startswith(last) for sentence in batch.skipped_lines):
+            return read_records(path), False  # says what is wrong
     except DatasetError as error:
         raise TuningError(str(error)) from error
-    except OSError as error:
-        raise _no_log(path, error) from error
+    return batch, bool(batch.skipped)
 
 
 def _no_log(path: Path, error: OSError) -> TuningError:

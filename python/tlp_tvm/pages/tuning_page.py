@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm import __version__
+from tlp_tvm._core import __version__
 from tlp_tvm.dataset.statistics.counting import FAILURES
 from tlp_tvm.errors import TuningError
 from tlp_tvm.pages.page import (

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.reading.records import TaskKey
 from tlp_tvm.errors import DatasetError
+from tlp_tvm.record_batch import TaskKey
 from tlp_tvm.records.source import DatasetSource, RecordGroup
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.files import read_unpacked
+from tlp_tvm.records.detect import framework_of
 from tlp_tvm.records.record_files import record_files
 
 TASK_TABLE = "tasks.json"
@@ -102,8 +103,6 @@ class DatasetSource:
         Raises:
             DatasetError: they have records of several.
         """
-        from tlp_tvm.records.detect import framework_of  # pyarrow takes a while to import
-
         return framework_of(self.files, self.name)
 
     def weights(self, workload_key: str, split: str) -> dict[str, int]:

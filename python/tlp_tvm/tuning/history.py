@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.reading.records import read_records
-
-if TYPE_CHECKING:
-    from tlp_tvm.records.detect import Batch
+from tlp_tvm.adapting.search_scores import SearchScores
+from tlp_tvm.record_batch import RecordBatch
+from tlp_tvm.records.detect import read_records
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def read_history(log: Path, workload_keys: Sequence[str]) -> History:
     """Read the log of a tuning.
 
     Args:
-        log: TVM's record file; need not exist yet.
+        log: records of either framework; need not exist yet.
         workload_keys: of the network's tasks; records of other tasks are passed over.
 
     Raises:
@@ -94,7 +92,7 @@ def read_history(log: Path, workload_keys: Sequence[str]) -> History:
     return history_of(read_records(log), workload_keys)[0]
 
 
-def history_of(batch: Batch, workload_keys: Sequence[str]) -> tuple[History, NDArray[np.int64]]:
+def history_of(batch: RecordBatch, workload_keys: Sequence[str]) -> tuple[History, NDArray[np.int64]]:
     """What records say of a network's tasks.
 
     Args:
@@ -136,3 +134,23 @@ def best_programs(logs: Sequence[Path], workload_keys: Sequence[str]) -> dict[st
             if task.workload_key in workload_keys and latency < best.get(task.workload_key, (np.inf, ""))[0]:
                 best[task.workload_key] = latency, batch.line(row)
     return best
+
+
+def teach(cost_model: SearchScores, logs: Sequence[Path]) -> None:
+    """Have a cost model learn what logs hold, as if it had measured that now.
+
+    Args:
+        cost_model: learns.
+        logs: records of either framework, of which some need not exist.
+
+    Raises:
+        RecordError: a line is no record.
+    """
+    for log in logs:
+        if not log.exists() or not log.stat().st_size:
+            continue
+        batch = read_records(log)
+        embeddings = batch.encode(cost_model.model.layout)
+        for i, task in enumerate(batch.tasks):
+            rows = np.flatnonzero(batch.task_ids == i)
+            cost_model.learn(task.workload_key, task.target, embeddings[rows], batch.latencies[rows])

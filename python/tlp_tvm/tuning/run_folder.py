@@ -5,7 +5,6 @@ warm.json    records of the same tasks from earlier logs
 best.json    one record per task, of the program in the built network; without measuring, its cost is a
              placeholder of a billion seconds (`zero_shot`)
 run.json     settings and results of this project's tuning
-adapted.safetensors  what the cost model learned of the tasks (`adapted`)
 curve.png    estimated latency against programs measured
 tuned.so     the tuned network (`library.load_tuned`)
 tuned.json   its inputs and outputs
@@ -16,11 +15,13 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
+from tlp_tvm.framework import DEFAULT, FRAMEWORKS, Framework, framework_named
 
 FORMAT = "tlp-tvm-run"
 FORMAT_VERSION = 1
@@ -48,7 +49,6 @@ class RunFolder:
         self.warm = self.path / "warm.json"
         self.best = self.path / "best.json"
         self.report = self.path / "run.json"
-        self.adapted = self.path / "adapted.safetensors"
         self.curve = self.path / "curve.png"
         self.tvm_log = self.path / "tvm.log"
         try:
@@ -74,7 +74,7 @@ class RunFolder:
         """
         before = read_run(self.path)
         for entry in IDENTITY if before else ():
-            expected, found = settings.get(entry, "ansor"), before.get(entry, "ansor")
+            expected, found = settings.get(entry, DEFAULT), before.get(entry, DEFAULT)
             if found != expected:
                 raise TuningError(
                     f'{self.report}: expected a run of {entry} "{expected}", found one of "{found}"; {CURE}'
@@ -95,6 +95,23 @@ class RunFolder:
         """
         text = json.dumps({"format": FORMAT, "format_version": FORMAT_VERSION, **content}, indent=1)
         write_whole(self.report, text + "\n")
+
+
+def framework_of_run(content: Mapping[str, Any]) -> Framework:
+    """Whose run it is.
+
+    Args:
+        content: of run.json.
+
+    Raises:
+        TuningError: there is no such framework.
+    """
+    name = content.get("framework", DEFAULT)
+    if name not in FRAMEWORKS:
+        raise TuningError(
+            f"run.json: expected a framework, one of {', '.join(FRAMEWORKS)}, found {name!r}; tune again"
+        )
+    return framework_named(name)
 
 
 def read_run(folder: Path) -> dict[str, Any]:

@@ -7,15 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tlp_tvm.adapting.search_scores import Scorer
 from tlp_tvm.errors import TuningError
+from tlp_tvm.framework import DEFAULT
 from tlp_tvm.measuring.pool import MeasureSettings
-
-if TYPE_CHECKING:
-    from tlp_tvm.adapting.search_scores import Scorer
-    from tlp_tvm.tuning.turns import EndToEnd
-
+from tlp_tvm.tuning.turns import EndToEnd
 
 CHOICES = ("diverse", "top")
 SCHEDULERS = ("gradient", "headroom")
@@ -23,23 +21,16 @@ SCHEDULERS = ("gradient", "headroom")
 MOST_PER_ROUND = 16
 """Most programs of a round by default; a round's evolution takes about as long as measuring that many."""
 
-POPULATION = 512
-"""Programs that breed in a round by default."""
-
-TRACE_POPULATION = 256
-"""The same in MetaSchedule, where TVM applies every child's trace anew: twice as many take longer to breed
-than a round to measure."""
-
 
 @dataclass(frozen=True)
 class TuneSettings:
     """What to tune and how.
 
     Attributes:
-        network: a built-in name or the path of a file (`networks.network_from`).
-        out: folder of the run; an existing run is resumed.
-        model: what `tlp_tvm.load_model` takes, or a model; empty for the one that the run began with, or else
-            that of `DEFAULT_MODELS`.
+        network: a built-in name or the path of a file, as the framework reads it.
+        out: folder of the run; one that exists is gone on with.
+        model: what `tlp_tvm.load_model` takes, or a model, or one that the framework has itself by name;
+            empty for the one that the run began with, or else the framework's own.
         target: TVM target; empty for this machine's CPU.
         trials: programs to measure in all, earlier ones of the same run included; 0 measures none, and the
             model alone chooses, for a target that need not be at hand.
@@ -48,7 +39,7 @@ class TuneSettings:
         seed: of the search.
         measures_per_round: programs of one task that are measured before the next task is chosen; 0 lets
             every task have two rounds, of 16 programs at most.
-        population: programs that breed in a round of the evolutionary search.
+        population: programs that breed in a round of the evolutionary search; 0 for the framework's own.
         turns: timings of the whole network, untuned and tuned each.
         online: whether the search learns from what it measures; if not, the model alone chooses.
         hide_messages: whether standard error goes to tvm.log during the search, as TVM writes hundreds of
@@ -64,6 +55,8 @@ class TuneSettings:
         scheduler: which task is next, one of `SCHEDULERS`: TVM's "gradient" of past gains, or "headroom", the
             largest gain that the model expects.
         patience: programs of a task without a gain after which it is left; 0 for never.
+        framework: that searches, one of `framework.FRAMEWORKS`.
+        minutes: of this call after which no more programs are measured; 0 for no limit.
     """
 
     network: str
@@ -74,7 +67,7 @@ class TuneSettings:
     platform: str | None = None
     seed: int = 0
     measures_per_round: int = 0
-    population: int = POPULATION
+    population: int = 0
     turns: int = 9
     online: bool = True
     hide_messages: bool = False
@@ -85,6 +78,8 @@ class TuneSettings:
     choose: str = CHOICES[0]
     scheduler: str = SCHEDULERS[0]
     patience: int = 0
+    framework: str = DEFAULT
+    minutes: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what is no choice."""

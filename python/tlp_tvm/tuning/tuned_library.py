@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
+from tlp_tvm.framework import DEFAULT
 
 FORMAT = "tlp-tvm-tuned"
 FORMAT_VERSION = 1
@@ -197,7 +198,7 @@ def line_that_runs(folder: Path) -> str:
 
 
 def _framework(description: Mapping[str, Any]) -> str:
-    return str(description.get("framework", "ansor"))  # those of before there were others do not say it
+    return str(description.get("framework", DEFAULT))  # those of before there were others do not say it
 
 
 def _tensor(value: Mapping[str, Any]) -> Tensor:

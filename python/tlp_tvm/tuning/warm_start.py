@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.reading.records import RecordBatch, read_records
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
+from tlp_tvm.record_batch import RecordBatch
+from tlp_tvm.records.detect import read_records
 
 
 @dataclass(frozen=True)
@@ -28,25 +27,26 @@ class WarmStart:
     passed_over: int
 
 
-def gather(sources: Sequence[Path], tasks: Sequence[Any], log: Path) -> WarmStart:
+def gather(
+    sources: Sequence[Path], wanted: Collection[tuple[str, str]], same: Callable[[str], str], log: Path
+) -> WarmStart:
     """Copy the records of some tasks out of earlier logs.
 
     Args:
         sources: TVM's record files, or folders of runs, whose log.json is read.
-        tasks: `auto_scheduler.SearchTask`s; a record counts if it has the workload key and the target of one.
-        log: where to write them; replaced, so that a resumed run does not depend on older files.
+        wanted: workload key and target of the tasks; a record counts if it has those of one.
+        same: a target of a record, spelled as those of the tasks are.
+        log: where to write them; replaced, so that what is gone on with does not depend on older files.
 
     Raises:
         TuningError: a source is missing.
         RecordError: a line is no record.
     """
     batches = [read_records(path) for path in sources_of(sources)]
-    target_of = load_tvm().target.Target
-    wanted = {(str(task.workload_key), str(task.target)) for task in tasks}
     lines: dict[str, None] = {}  # the same record in two logs counts once
     total = 0
     for batch in batches:
-        fits = [(task.workload_key, str(target_of(task.target))) in wanted for task in batch.tasks]
+        fits = [(task.workload_key, same(task.target)) in wanted for task in batch.tasks]
         lines.update(dict.fromkeys(batch.line(i) for i in _rows(batch, fits)))
         total += len(batch)
     write_whole(log, "".join(lines))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tlp_tvm.ansor.benching import extract
 from tlp_tvm.ansor.reading import states as ansor_states
-from tlp_tvm.bench import extract
 from tlp_tvm.cli.app import app
 
 

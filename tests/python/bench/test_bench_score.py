@@ -12,8 +12,8 @@ import torch
 from typer.testing import CliRunner
 
 from programs import tiny_config
+from tlp_tvm.ansor.benching import score
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.bench import score
 from tlp_tvm.bench.score_result import ScoreResult
 from tlp_tvm.cli.app import app
 from tlp_tvm.layout import FeatureLayout

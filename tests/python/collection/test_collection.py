@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 from places import python_path
+from tlp_tvm.adapting.program_source import Program, ProgramSource
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.collection import CollectObserver, CollectSettings, collect, collecting
 from tlp_tvm.collection.folder import CollectionFolder
 from tlp_tvm.collection.packing import pack
-from tlp_tvm.collection.program_source import Program, ProgramSource
-from tlp_tvm.dataset.reading.measured import load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.errors import CollectionError, DatasetError, ModelFileError
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.machine.cpu import Cpu

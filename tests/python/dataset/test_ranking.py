@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from programs import LAYOUT, workload, write_dataset
 from tlp_tvm.dataset.ranking import ranked_groups, ranking_rows
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.metrics.correlation import agreement
 from tlp_tvm.metrics.ranked_groups import ALL_NETWORKS, MEAN_OVER_TASKS

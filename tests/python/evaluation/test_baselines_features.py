@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 from measured import AVX2, part_of_epyc
+from tlp_tvm.ansor.reading.records import steps_of_record
+from tlp_tvm.ansor.reading.store_rows import rebuilt_tasks
 from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.dataset.reading.measured import MeasuredTask
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
 from tlp_tvm.evaluation.baselines import store_features as module
 from tlp_tvm.evaluation.baselines.program_records import records_of
-from tlp_tvm.evaluation.baselines.store_features import WIDTH, StoreFeatures, rebuilt_tasks, store_features
+from tlp_tvm.evaluation.baselines.store_features import WIDTH, StoreFeatures, store_features
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.side_by_side import RANDOM, compare_rankers
-from tlp_tvm.features import steps_of_record
 from tlp_tvm.layout import FeatureLayout
 
 LAYOUT = FeatureLayout.preset("ansor")

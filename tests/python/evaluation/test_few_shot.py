@@ -15,7 +15,8 @@ import torch
 
 from commands import refused, succeed
 from programs import LAYOUT, tiny_settings, write_dataset
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import DatasetError, ModelFileError
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.few_shot import imputing

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from tlp_tvm.ansor.measuring import remote as measure_remote
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.collection import CollectObserver, CollectSettings, collect
 from tlp_tvm.errors import CollectionError
-from tlp_tvm.measuring import remote as measure_remote
 from tlp_tvm.measuring.child import Timing
+from tlp_tvm.measuring.fleet import Fleet
 from tlp_tvm.measuring.pool import MeasureSettings
-from tlp_tvm.measuring.remote_worker import Fleet
 
 NETWORK, TASKS, PROGRAMS = "mlp", 4, 6
 MEASURE = MeasureSettings(threads=1, timing=Timing(repeat=2, min_repeat_ms=1))

@@ -19,12 +19,13 @@ import numpy as np
 import pytest
 
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.measuring.pools import StatePool
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.search.sampling import sample_states
-from tlp_tvm.measuring import child as measure_worker
+from tlp_tvm.measuring import child
 from tlp_tvm.measuring import pool as measure
 from tlp_tvm.measuring.child import Outcome, Timing
-from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool, reason_of
+from tlp_tvm.measuring.pool import MeasureSettings, reason_of
 from tlp_tvm.measuring.yardstick import Yardsticks
 
 TARGET = "llvm -num-cores=1"
@@ -40,16 +41,16 @@ def programs(operator: str, count: int = 3) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def pool() -> Iterator[MeasuringPool]:
-    with MeasuringPool(QUICK) as pool:
+def pool() -> Iterator[StatePool]:
+    with StatePool(QUICK) as pool:
         yield pool
 
 
-def child_ids(pool: MeasuringPool) -> list[int]:
+def child_ids(pool: StatePool) -> list[int]:
     return [child._proc.pid for child in pool._children]
 
 
-def test_programs_are_timed_by_children_that_stay(pool: MeasuringPool) -> None:
+def test_programs_are_timed_by_children_that_stay(pool: StatePool) -> None:
     built = pool.build(programs("softmax"))
     ids = child_ids(pool)
     outcomes = [
@@ -65,7 +66,7 @@ def test_programs_are_timed_by_children_that_stay(pool: MeasuringPool) -> None:
     assert child_ids(pool) == ids
 
 
-def test_a_program_that_cannot_be_built_costs_only_itself(pool: MeasuringPool) -> None:
+def test_a_program_that_cannot_be_built_costs_only_itself(pool: StatePool) -> None:
     # This TVM cannot lay out the weights of a dense layer anew; see layout_rewrite.py.
     task = operator_task("dense", TARGET)
     good = programs("softmax")[:1]
@@ -73,7 +74,7 @@ def test_a_program_that_cannot_be_built_costs_only_itself(pool: MeasuringPool) -
 
     built = pool.build([bad, *good])
 
-    assert [outcome.error for _, outcome in built] == [measure_worker.INSTANTIATION, 0]
+    assert [outcome.error for _, outcome in built] == [child.INSTANTIATION, 0]
     assert reason_of(built[0][1]) == (
         "schedule cannot be applied: InternalError: Check failed: (name_it != name_to_arg.end()) is false:"
     )
@@ -82,7 +83,7 @@ def test_a_program_that_cannot_be_built_costs_only_itself(pool: MeasuringPool) -
 
 def test_a_hopeless_program_is_timed_once() -> None:
     (program,) = programs("softmax", 1)
-    with MeasuringPool(dataclasses.replace(QUICK, hopeless=3.0)) as pool:
+    with StatePool(dataclasses.replace(QUICK, hopeless=3.0)) as pool:
         costs = []
         for best in (np.inf, 1.0, 1e-9):
             pool.best[str(program.task.workload_key)] = best
@@ -94,20 +95,20 @@ def test_a_hopeless_program_is_timed_once() -> None:
 
 @pytest.fixture
 def one_program(monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
-    monkeypatch.setattr(measure_worker, "_yardsticks", Yardsticks())
+    monkeypatch.setattr(child, "_yardsticks", Yardsticks())
     return {7: "program"}
 
 
 def run_here(programs: dict[int, str], again: bool, *seconds: float) -> Outcome:
     """`run_kept` in this process, of a program that takes so many seconds, one after the other."""
     times = iter(seconds)
-    outcome = measure_worker.run_kept(programs, 7, lambda *_: (next(times),), Timing(), "task", again)
+    outcome = child.run_kept(programs, 7, lambda *_: (next(times),), Timing(), "task", again)
     assert outcome is not None
     return outcome
 
 
 def test_a_program_that_a_slow_machine_timed_is_kept_to_be_timed_again(one_program: dict[int, str]) -> None:
-    measure_worker._yardsticks.note("task", (0.010,), lambda: 0.015)
+    child._yardsticks.note("task", (0.010,), lambda: 0.015)
 
     assert run_here(one_program, True, 0.014).doubtful
     assert one_program == {7: "program"}
@@ -116,19 +117,19 @@ def test_a_program_that_a_slow_machine_timed_is_kept_to_be_timed_again(one_progr
 
 
 def test_a_program_that_a_steady_machine_timed_is_forgotten(one_program: dict[int, str]) -> None:
-    measure_worker._yardsticks.note("task", (0.010,), lambda: 0.0101)
+    child._yardsticks.note("task", (0.010,), lambda: 0.0101)
 
     assert not run_here(one_program, True, 0.014).doubtful
     assert one_program == {}
 
 
 def test_a_program_that_is_slow_to_run_is_timed_once(one_program: dict[int, str]) -> None:
-    measure_worker._yardsticks.note("task", (0.2,), lambda: 0.4)
+    child._yardsticks.note("task", (0.2,), lambda: 0.4)
 
     assert not run_here(one_program, True, 0.21).doubtful
 
 
-class Scripted(MeasuringPool):
+class Scripted(StatePool):
     """Programs with given latencies, one for each time that they run; doubtful but for the last."""
 
     def __init__(self, *latencies: list[float]) -> None:
@@ -141,7 +142,7 @@ class Scripted(MeasuringPool):
 
     def run(self, number: int, measure_input: Any, again: bool = False) -> Outcome:
         latency = self.latencies[number].pop(0)
-        error = measure_worker.RUNTIME if latency < 0 else 0
+        error = child.RUNTIME if latency < 0 else 0
         doubtful = again and bool(self.latencies[number])
         return Outcome(() if error else (latency,), error, "gone" if error else "", 1.0, doubtful)
 
@@ -149,13 +150,13 @@ class Scripted(MeasuringPool):
 def test_doubtful_programs_are_timed_again_after_the_others_and_their_fastest_counts() -> None:
     pool = Scripted([2.0, 1.0, 3.0], [5.0], [4.0, 6.0], [7.0, -1.0])
     built = [(number, Outcome((), 0, "", 0.0)) for number in range(4)]
-    built.append((4, Outcome((), measure_worker.COMPILE, "wrong", 0.5)))
+    built.append((4, Outcome((), child.COMPILE, "wrong", 0.5)))
 
     found = list(pool.run_all(built, [None] * 5))
 
     assert [(i, outcome.costs, outcome.error) for i, outcome in found] == [
         (1, (5.0,), 0),
-        (4, (), measure_worker.COMPILE),
+        (4, (), child.COMPILE),
         (2, (4.0,), 0),
         (3, (7.0,), 0),  # that it failed the second time takes nothing off the first
         (0, (1.0,), 0),
@@ -170,9 +171,7 @@ def test_tvm_has_its_results_in_order_however_they_were_settled() -> None:
     told: list[tuple[Any, Any, str]] = []
     pool._on_result = lambda *told_of: told.append(told_of)
     builds = [SimpleNamespace(error_no=0, error_msg="", filename=str(i), time_cost=0.5) for i in range(2)]
-    builds.append(
-        SimpleNamespace(error_no=measure_worker.COMPILE, error_msg="wrong", filename="", time_cost=0.5)
-    )
+    builds.append(SimpleNamespace(error_no=child.COMPILE, error_msg="wrong", filename="", time_cost=0.5))
 
     results = pool._run_for_tvm(["first", "second", "third"], builds)
 
@@ -184,7 +183,7 @@ def test_tvm_has_its_results_in_order_however_they_were_settled() -> None:
     ]
 
 
-def test_a_child_that_is_killed_is_replaced_and_compiles_again(pool: MeasuringPool) -> None:
+def test_a_child_that_is_killed_is_replaced_and_compiles_again(pool: StatePool) -> None:
     built = pool.build(programs("softmax")[:1])
     (before,) = child_ids(pool)
     os.kill(before, signal.SIGKILL)
@@ -193,12 +192,12 @@ def test_a_child_that_is_killed_is_replaced_and_compiles_again(pool: MeasuringPo
     again = pool.build(programs("softmax")[:1])
     second = pool.run(again[0][0], programs("softmax")[0])
 
-    assert first.error in (0, measure_worker.RUNTIME)  # whether it had died by the time it was asked
+    assert first.error in (0, child.RUNTIME)  # whether it had died by the time it was asked
     assert second.error == 0
     assert child_ids(pool) != [before]
 
 
-def test_a_program_whose_child_is_new_is_compiled_there(pool: MeasuringPool) -> None:
+def test_a_program_whose_child_is_new_is_compiled_there(pool: StatePool) -> None:
     built = pool.build(programs("softmax")[:1])
     pool._children[0].kill()
 
@@ -215,7 +214,7 @@ def test_a_program_whose_child_is_new_is_compiled_there(pool: MeasuringPool) -> 
     ],
 )
 def test_a_child_that_hangs_crashes_or_fails_costs_one_program(
-    pool: MeasuringPool, function: Any, arguments: tuple[Any, ...], reason: str
+    pool: StatePool, function: Any, arguments: tuple[Any, ...], reason: str
 ) -> None:
     child = pool._children[0]
 
@@ -244,7 +243,7 @@ def test_tvm_measures_through_the_children_while_the_pool_is_open(tmp_path: Path
         task, params={"evolutionary_search_population": 32, "sample_init_min_population": 8}, verbose=0
     )
     once = dataclasses.replace(QUICK, again=0)  # so that all are told in order
-    with MeasuringPool(once, on_result=lambda *told_of: told.append(told_of)) as pool:
+    with StatePool(once, on_result=lambda *told_of: told.append(told_of)) as pool:
         inputs, results = policy.continue_search_one_round(3, measurer)
 
     assert len(inputs) == len(results) == len(told) == 3
@@ -263,22 +262,23 @@ def test_what_check_raises_ends_the_measuring() -> None:
     def check() -> None:
         raise Enough
 
-    with pytest.raises(Enough), MeasuringPool(QUICK, check=check) as pool:
+    with pytest.raises(Enough), StatePool(QUICK, check=check) as pool:
         pool.build(programs("softmax"))
 
 
 def test_reasons_are_words() -> None:
     assert reason_of(Outcome((0.1,), 0, "", 1.0)) == ""
     assert reason_of(Outcome((), measure.BUILD_TIMEOUT, "over 20 s", 20.0)) == "compiles too long: over 20 s"
-    assert reason_of(Outcome((), measure_worker.COMPILE, "", 1.0)) == "does not compile"
+    assert reason_of(Outcome((), child.COMPILE, "", 1.0)) == "does not compile"
     assert reason_of(Outcome((), 5, "wrong", 1.0)) == "fails with TVM's error 5: wrong"
 
 
 def test_children_end_with_a_parent_that_is_killed() -> None:
     code = """
 import sys, time
-from tlp_tvm.ansor.measure import MeasureSettings, MeasuringPool, ask
-with MeasuringPool(MeasureSettings(children=1)) as pool:
+from tlp_tvm.ansor.measuring.pools import StatePool
+from tlp_tvm.measuring.pool import MeasureSettings, ask
+with StatePool(MeasureSettings(children=1)) as pool:
     child = pool._children[0]
     ask(child, 7, 60, int, 1)
     child.send(time.sleep, (600,))
@@ -298,7 +298,7 @@ with MeasuringPool(MeasureSettings(children=1)) as pool:
     assert not Path(f"/proc/{child}").exists()
 
 
-@pytest.mark.skipif(not measure_worker.realtime_allowed(), reason="no right to a real-time priority here")
+@pytest.mark.skipif(not child.realtime_allowed(), reason="no right to a real-time priority here")
 def test_a_realtime_priority_is_all_threads_and_given_back_and_paused_from() -> None:
     before = os.sched_getscheduler(0)
     done = threading.Event()
@@ -309,7 +309,7 @@ def test_a_realtime_priority_is_all_threads_and_given_back_and_paused_from() -> 
         return [os.sched_getscheduler(thread) for thread in (0, earlier.native_id)]
 
     began = time.perf_counter()
-    with measure_worker._undisturbed(True):
+    with child._undisturbed(True):
         inside = policies()
         while time.perf_counter() - began < 0.1:
             pass
@@ -320,4 +320,4 @@ def test_a_realtime_priority_is_all_threads_and_given_back_and_paused_from() -> 
     earlier.join()
     assert inside == [os.SCHED_FIFO] * 2
     assert after == [before] * 2
-    assert took >= 0.1 * (1 + measure_worker._PAUSE)
+    assert took >= 0.1 * (1 + child._PAUSE)

@@ -27,7 +27,7 @@ def test_an_interrupt_is_noted_and_raised_where_it_is_asked_for() -> None:
 def test_the_second_interrupt_ends_the_process() -> None:
     code = """
 import os, signal
-from tlp_tvm.ansor.stopping import StopOnInterrupt
+from tlp_tvm.measuring.stopping import StopOnInterrupt
 with StopOnInterrupt():
     os.kill(os.getpid(), signal.SIGINT)
     print("still here", flush=True)

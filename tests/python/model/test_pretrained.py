@@ -10,11 +10,11 @@ import pytest
 from logs import DATASETS
 from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.dataset.ranking import ranking_rows
-from tlp_tvm.dataset.reading.measured import load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.framework import FRAMEWORKS, framework_named
 from tlp_tvm.model.checkpoint import SHIPPED, load_model, shipped_models
 from tlp_tvm.model.export import export_model
-from tlp_tvm.pretrained import DEFAULT_MODELS
-from tlp_tvm.training.runs.model_folder import CARD
+from tlp_tvm.training.runs.train_run import CARD
 
 SIZE_LIMIT = 6_000_000
 
@@ -31,7 +31,8 @@ NAMES = tuple(TRAINED_ON)
 
 def test_both_sizes_and_both_frameworks_are_shipped() -> None:
     assert shipped_models() == NAMES
-    for framework, name in DEFAULT_MODELS.items():
+    for framework in FRAMEWORKS:
+        name = framework_named(framework).default_model
         assert load_model(name).layout.framework == framework
 
 

@@ -13,8 +13,9 @@ import pytest
 
 from logs import DATASETS, STEPS, WriteLog
 from tlp_tvm.errors import RecordError
-from tlp_tvm.features import extract_records, read_records
+from tlp_tvm.features import extract_records
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.records.detect import read_records
 from tlp_tvm.records.record_files import NOT_RECORDS, record_files
 
 

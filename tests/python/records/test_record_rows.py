@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from logs import DATASETS
-from tlp_tvm.ansor.reading.records import RecordBatch, iter_records
+from tlp_tvm.ansor.reading.records import iter_records
 from tlp_tvm.embedding import EncodingReport
 from tlp_tvm.errors import LayoutError
-from tlp_tvm.features import read_records
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.record_batch import RecordBatch
+from tlp_tvm.records.detect import read_records
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def test_a_record_that_is_not_there_is_refused(batch: RecordBatch) -> None:
 
 
 def test_hashes_do_not_depend_on_threads(batch: RecordBatch) -> None:
-    one_by_one = np.concatenate([block.hashes() for block in batch.blocks])
+    one_by_one = np.concatenate([block.hashes() for block in batch.programs.blocks])
     assert batch.sequence_hashes.tolist() == one_by_one.tolist()
 
 

@@ -15,8 +15,8 @@ import pytest
 from logs import WriteLog
 from tlp_tvm.ansor.reading.records import iter_records
 from tlp_tvm.errors import RecordError
-from tlp_tvm.features import read_records
 from tlp_tvm.records import record_files
+from tlp_tvm.records.detect import read_records
 from tlp_tvm.records.record_files import parse_blocks
 
 

@@ -12,7 +12,7 @@ import pytest
 from logs import STEPS, WriteLog, refusal
 from reference import steps as reference
 from tlp_tvm._core import kinds_of
-from tlp_tvm.features import read_records
+from tlp_tvm.records.detect import read_records
 
 Change = Callable[[dict[str, Any]], Any]
 

@@ -16,7 +16,7 @@ TARGETS = {"conv2d": "llvm -mcpu=core-avx2 -num-cores=2", "softmax": "llvm", "de
 
 
 def _log_of(task: Any, states: list[Any], path: Path) -> None:
-    auto_scheduler = tlp_tvm.load_tvm().auto_scheduler
+    auto_scheduler = tlp_tvm.ansor.load_tvm().auto_scheduler
     inputs = [auto_scheduler.MeasureInput(task, state) for state in states]
     results = [
         auto_scheduler.MeasureResult([0.5 + i, 1e-9], 0, "", 1.25, 1700000000 + i) for i in range(len(states))
@@ -26,7 +26,7 @@ def _log_of(task: Any, states: list[Any], path: Path) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_tvm_reads_and_replays_what_we_write(name: str, tmp_path: Path) -> None:
-    tvm = tlp_tvm.load_tvm()
+    tvm = tlp_tvm.ansor.load_tvm()
     task = operator_task(name, TARGETS[name])
     states = sample_states(task, 40, seed=5)
     theirs, ours = tmp_path / "theirs.json", tmp_path / "ours.json"
@@ -53,7 +53,7 @@ def test_steps_survive_being_written(tmp_path: Path) -> None:
     once = read_records(tmp_path / "log.json")
     write_records(tmp_path / "again.json", once)
     again = read_records(tmp_path / "again.json")
-    assert [again.steps(i) for i in range(len(again))] == [tlp_tvm.steps_of(state) for state in states]
+    assert [again.steps(i) for i in range(len(again))] == [tlp_tvm.ansor.steps_of(state) for state in states]
     write_records(tmp_path / "third.json", again)
     assert (tmp_path / "third.json").read_bytes() == (tmp_path / "again.json").read_bytes()
 

@@ -9,7 +9,8 @@ import pytest
 from programs import LAYOUT, write_dataset
 from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.dataset.reading import shards
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from trainings import SPLITS
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from programs import LAYOUT
-from tlp_tvm.dataset.reading.measured import load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.errors import TrainingError
 from tlp_tvm.training.epoch_log import TABLE, board_of, need_tensorboard
 from tlp_tvm.training.runs.train_run import Recipe, train_model

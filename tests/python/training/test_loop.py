@@ -11,7 +11,8 @@ import torch
 
 from logs import DATASETS
 from programs import tiny_settings
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import TrainingError
 from tlp_tvm.evaluation.few_shot.labels import of_programs
 from tlp_tvm.layout import FeatureLayout

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from programs import LAYOUT, tiny_settings
-from tlp_tvm.dataset.reading.measured import load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.training.peers import Peers
 from tlp_tvm.training.train_settings import Precision

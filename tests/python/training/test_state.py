@@ -19,7 +19,8 @@ from places import DATA
 from programs import LAYOUT
 from tlp_tvm.dataset.reading import streaming
 from tlp_tvm.dataset.reading.holding_out import fold_of
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.tlp import TLPSettings

@@ -14,10 +14,10 @@ import torch
 from exported import SHAPE, conv_net, export_onnx, image
 from scorers import LinearScorer
 from tlp_tvm.ansor import load_tuned
-from tlp_tvm.ansor.search.tuning import tune_network
 from tlp_tvm.errors import TuningError
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
 from tlp_tvm.tuning.tuned_library import line_that_runs
 

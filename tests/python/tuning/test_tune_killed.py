@@ -13,7 +13,7 @@ from pathlib import Path
 from test_tuning import TASKS, settings
 
 from places import python_path
-from tlp_tvm.ansor.search.tuning import tune_network
+from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_observer import TuneObserver
 
 TRIALS, KILLS, DEADLINE_S = 6 * TASKS, 2, 240

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
+import resource
 import shutil
 import signal
 from collections.abc import Mapping
@@ -16,19 +18,19 @@ import pytest
 
 from programs import tiny_config
 from scorers import LinearScorer
-from tlp_tvm.adapting.savings import load_adapted, save_adapted
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.scheduler import measures_per_round
-from tlp_tvm.ansor.search.tuning import tune_network
 from tlp_tvm.errors import ModelFileError, NetworkError, TuningError
+from tlp_tvm.folder_lock import held
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
-from tlp_tvm.measuring.stopping import Stopped
+from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.model.checkpoint import save_checkpoint
 from tlp_tvm.pages.past_run import read_run
+from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
 
@@ -127,30 +129,20 @@ def test_the_run_is_written_down(result: TuneResult) -> None:
     assert result.curve.read_bytes().startswith(b"\x89PNG")
     names = sorted(path.name for path in result.log.parent.iterdir())
     assert names == [
-        "adapted.safetensors",
+        ".lock",
         *("best.json", "curve.png", "log.json", "run.json", "tuned.json", "tuned.so", "tvm.log"),
     ]
 
 
-def test_what_was_learned_is_kept_and_gone_on_with(
+def test_a_resumed_run_teaches_the_model_what_its_log_holds(
     result: TuneResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kill at the moment when the log has more than was saved; the resumed run keeps both."""
+    """A kill in the middle of a record; an old run's adapted.safetensors is left alone."""
     run = tmp_path / "run"
     shutil.copytree(result.log.parent, run)
-    kept = load_adapted(run / "adapted.safetensors")
-    assert sum(task.learned for task in kept.tasks.values()) == TRIALS
-    last = run / "log.json"
-    lines = last.read_text().splitlines(keepends=True)
-    model = TLPCostModel(LinearScorer(), online=True)
-    batch = read_records(last)
-    embeddings = batch.encode(model.model.layout)[: TRIALS - 3]
-    for i, task in enumerate(batch.tasks):
-        rows = np.flatnonzero(batch.task_ids[: TRIALS - 3] == i)
-        if len(rows):
-            model.learn(task.workload_key, task.target, embeddings[rows], batch.latencies[rows])
-    save_adapted(run / "adapted.safetensors", model.adapted())
-    last.write_text("".join(lines) + lines[0][:50])
+    (run / "adapted.safetensors").write_bytes(b"of an older version")
+    lines = (run / "log.json").read_text().splitlines(keepends=True)
+    (run / "log.json").write_text("".join(lines) + lines[0][:50])
 
     taught: list[int] = []
     learn = TLPCostModel.learn
@@ -162,11 +154,51 @@ def test_what_was_learned_is_kept_and_gone_on_with(
     monkeypatch.setattr(TLPCostModel, "learn", spy)
     tune_network(settings(run, trials=TRIALS + 1))
 
-    assert sum(taught) == 3 + 1  # what the file lacked, and the new program
-    again = load_adapted(run / "adapted.safetensors")
-    assert sum(task.learned for task in again.tasks.values()) == TRIALS + 1
-    for key, task in kept.tasks.items():
-        np.testing.assert_allclose(again.tasks[key].speeds[: task.learned], task.speeds, rtol=1e-5)
+    assert sum(taught) == TRIALS + 1
+    assert (run / "adapted.safetensors").read_bytes() == b"of an older version"
+
+
+def test_a_full_disk_stops_the_run_with_a_sentence_and_keeps_what_was_whole(tmp_path: Path) -> None:
+    """TVM's own writer of records checks nothing."""
+    run = tmp_path / "run"
+    room, before = 40_000, resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    class Fills(TuneObserver):
+        def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
+            size = (run / "log.json").stat().st_size
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, before[1]))
+
+    try:
+        with pytest.raises(TuningError) as error:
+            tune_network(settings(run), Fills())
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert re.fullmatch(
+        rf"{run}/log.json: expected room for one more record, found: (File too large|No space left on "
+        "device); make room, and run the same command again: what was measured is kept",
+        str(error.value),
+    )
+    assert (run / "log.json").stat().st_size < room
+    assert len(read_records(run / "log.json")) == 1
+    assert tune_network(settings(run)).reused == 1
+
+
+def test_two_tunings_of_one_folder_are_refused(result: TuneResult) -> None:
+    with held(result.log.parent, TuningError, ""):
+        assert "expected nobody else to write there, found process" in refused(settings(result.log.parent))
+
+
+def test_time_ends_the_measuring_and_what_is_there_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told()
+    monkeypatch.setattr(StopOnInterrupt, "time_is_up", property(lambda _: len(told.programs) >= 6))
+    ended = tune_network(settings(tmp_path, trials=100_000, minutes=60), told)
+    assert 6 <= ended.trials < 40
+    assert ended.end_to_end is not None
+    assert tune_network(settings(tmp_path / "none", minutes=60, trials=TASKS), Told()).trials == TASKS
 
 
 def test_the_best_programs_are_a_log_of_tvms(result: TuneResult) -> None:

@@ -12,10 +12,10 @@ from scorers import LinearScorer
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.ansor.search.tuning import tune_network
 from tlp_tvm.errors import TuningError
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
 from tlp_tvm.tuning.warm_start import gather, sources_of
@@ -107,7 +107,9 @@ def test_records_of_other_tasks_and_targets_are_passed_over(first: TuneResult, t
     one = [task for task in tasks if task.workload_key == tasks[0].workload_key]
 
     folder = first.log.parent
-    start = gather([folder, first.log], [tasks[0]], tmp_path / "warm.json")
+    wanted = {(str(tasks[0].workload_key), str(tasks[0].target))}
+    target = load_tvm().target.Target
+    start = gather([folder, first.log], wanted, lambda text: str(target(text)), tmp_path / "warm.json")
 
     assert (start.used, start.passed_over) == (len(one), 48 - len(one))
     assert len(read_records(start.log)) == len(one)

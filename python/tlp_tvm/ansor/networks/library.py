@@ -10,9 +10,9 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.loading.targets import runs_here
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import fresh_file
-from tlp_tvm.machine.at_hand import runs_here
 from tlp_tvm.tuning.tuned_library import LIBRARY, Tensor, TunedNetwork, read_description, write_description
 
 _OBJECTS = "tuned.tar"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 
 from tlp_tvm import _core
+from tlp_tvm.embedding import Embedding, EncodingReport
 from tlp_tvm.errors import StateError
-
-if TYPE_CHECKING:
-    from tlp_tvm.embedding import Embedding, EncodingReport
-    from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.layout import FeatureLayout
 
 
 def as_array(states: Any) -> Any:
@@ -131,3 +129,47 @@ def _placeholder_task(tvm: Any) -> Any:
         target=tvm.target.Target("llvm"),
         hardware_params=auto_scheduler.HardwareParams(1, 64, 64, 0, 0, 0, 0, 0),
     )
+
+
+def extract_states(
+    states: Any,
+    layout: FeatureLayout,
+    *,
+    threads: int = 0,
+    out: Embedding | None = None,
+    report: EncodingReport | None = None,
+    route: Literal["native", "record"] = "native",
+) -> Embedding:
+    """Embed live states.
+
+    Args:
+        states: a list of Ansor's State (or StateObject), or a tvm Array of them.
+        layout: what to write where.
+        threads: native threads; 0 for every core. The result does not depend on it.
+        out: (N, L, E) float32 to write to instead of a new array.
+        report: gets what the layout could not show.
+        route: "native" reads TVM's objects in place. "record" lets TVM serialise every state and reads that:
+            some hundred times slower, right for any TVM; for one whose object layout the self-check refused.
+
+    Returns:
+        (N, L, E) float32.
+
+    Raises:
+        AbiMismatchError: the loaded TVM's objects are not laid out as the reader expects.
+        StateError: an object among `states` is no complete state.
+    """
+    if route == "record":
+        return encode_through_records(states, layout, out=out, report=report)
+    if route != "native":
+        raise ValueError(f'route: expected "native" or "record", found {route!r}')
+    return encode(states, layout, threads=threads, out=out, report=report)
+
+
+def steps_of(state: Any) -> list[list[Any]]:
+    """The record form of a state, read natively: what TVM's own serialiser writes, as lists.
+
+    Raises:
+        AbiMismatchError: the loaded TVM's objects are not laid out as the reader expects.
+        StateError: `state` is no complete state.
+    """
+    return steps([state])[0]

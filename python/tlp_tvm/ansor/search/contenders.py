@@ -1,4 +1,4 @@
-"""Ansor's searches, as a comparison sees them (`comparison.framework.Contenders`)."""
+"""Ansor's searches, as a comparison sees them (`framework.Framework`)."""
 
 from __future__ import annotations
 
@@ -6,68 +6,63 @@ from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.measuring.pools import StatePool
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.policy import BATCH, ChoosingPolicy
-from tlp_tvm.collection.planning import PlannedTask
-from tlp_tvm.comparison.compare_settings import Contender
 from tlp_tvm.comparison.stopwatch import timed
+from tlp_tvm.framework import Contender
 from tlp_tvm.latency import latency_of
-from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool
+from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.model.scoring import platform_or_mean
+from tlp_tvm.planned_task import PlannedTask
 
 _NEVER = 2**31 - 1
 
 
-class _Ansor:
-    """Stateless."""
+def noting_pool(
+    how: MeasureSettings,
+    output: IO[Any],
+    note: Callable[[float, Any], None],
+    check: Callable[[], None],
+) -> StatePool:
+    """What measures programs of searches that take turns; see `Framework.measuring`."""
 
-    def measuring(
-        self,
-        how: MeasureSettings,
-        output: IO[Any],
-        note: Callable[[float, Any], None],
-        check: Callable[[], None],
-    ) -> MeasuringPool:
-        def on_result(program: Any, result: Any, _reason: str) -> None:
-            note(latency_of(result), program)
+    def on_result(program: Any, result: Any, _reason: str) -> None:
+        note(latency_of(result), program)
 
-        return MeasuringPool(how, output, on_result, check)
-
-    def searcher(
-        self,
-        contender: Contender,
-        task: PlannedTask,
-        seed: int,
-        trials: int,
-        scorer: Any,
-        pool: Any,
-        spent: dict[str, float],
-    ) -> Callable[[int], Any]:
-        auto_scheduler = load_tvm().auto_scheduler
-        seed += 1  # TVM replaces a seed of 0 by a random one
-        builder = auto_scheduler.LocalBuilder(n_parallel=BATCH // 2)  # TVM measures twice as many at a time
-        runner = auto_scheduler.LocalRunner()
-        if contender.model == "tlp-online":
-            model = _TimedTLP(scorer, platform_or_mean(scorer, str(task.task.target)), online=True)
-            model.spent = spent
-            options = auto_scheduler.TuningOptions(builder=builder, runner=runner, verbose=0)
-            population = contender.population
-            return ChoosingPolicy(
-                task.task, model, options, population=population, seed=seed, diverse=True
-            ).continue_search_one_round
-        policy = auto_scheduler.SketchPolicy(
-            task.task,
-            _timed_model(_model_of(contender, seed - 1, scorer, str(task.task.target)), spent),
-            params={"evolutionary_search_population": contender.population},
-            seed=seed,
-            verbose=0,
-        )
-        # TVM gives up after 150 failures in a row; this search continues.
-        measurer = auto_scheduler.measure.ProgramMeasurer(builder, runner, [], 0, max_continuous_error=_NEVER)
-        return lambda count: policy.continue_search_one_round(count, measurer)
+    return StatePool(how, output, on_result, check)
 
 
-CONTENDERS = _Ansor()
+def search_of(
+    contender: Contender,
+    task: PlannedTask,
+    seed: int,
+    scorer: Any,
+    spent: dict[str, float],
+) -> Callable[[int], Any]:
+    """A search of a task; see `Framework.searcher`."""
+    auto_scheduler = load_tvm().auto_scheduler
+    seed += 1  # TVM replaces a seed of 0 by a random one
+    builder = auto_scheduler.LocalBuilder(n_parallel=BATCH // 2)  # TVM measures twice as many at a time
+    runner = auto_scheduler.LocalRunner()
+    if contender.model == "tlp-online":
+        model = _TimedTLP(scorer, platform_or_mean(scorer, str(task.task.target)), online=True)
+        model.spent = spent
+        options = auto_scheduler.TuningOptions(builder=builder, runner=runner, verbose=0)
+        population = contender.population
+        return ChoosingPolicy(
+            task.task, model, options, population=population, seed=seed, diverse=True
+        ).continue_search_one_round
+    policy = auto_scheduler.SketchPolicy(
+        task.task,
+        _timed_model(_model_of(contender, seed - 1, scorer, str(task.task.target)), spent),
+        params={"evolutionary_search_population": contender.population},
+        seed=seed,
+        verbose=0,
+    )
+    # TVM gives up after 150 failures in a row; this search just goes on.
+    measurer = auto_scheduler.measure.ProgramMeasurer(builder, runner, [], 0, max_continuous_error=_NEVER)
+    return lambda count: policy.continue_search_one_round(count, measurer)
 
 
 def _model_of(contender: Contender, seed: int, scorer: Any, target: str) -> Any:

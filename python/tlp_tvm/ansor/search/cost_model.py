@@ -16,13 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.adapting.adaptation import TaskAdapter
-from tlp_tvm.adapting.savings import Adapted
-from tlp_tvm.adapting.search_scores import Scorer, SearchScores, as_weights, model_name, name_of
+from tlp_tvm.adapting.search_scores import Scorer, SearchScores, as_weights
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.gpu_check import GpuCheck
-from tlp_tvm.errors import TuningError
-from tlp_tvm.features import extract_states
+from tlp_tvm.ansor.reading.states import extract_states
 from tlp_tvm.latency import latency_of
 
 load_tvm()
@@ -142,33 +139,3 @@ class TLPCostModel(_PythonBasedModel, SearchScores):  # type: ignore[misc, valid
         task = inputs[0].task
         embeddings = extract_states([measured.state for measured in inputs], self.model.layout)
         self.learn(str(task.workload_key), str(task.target), embeddings, np.asarray(latencies, np.float64))
-
-    def adapted(self) -> Adapted:
-        """What it has learned so far, to be saved."""
-        with self._lock:
-            adapters = dict(self._adapters)
-        tasks = {key: adapter.measured for key, adapter in adapters.items()}
-        return Adapted(model_name(self.model), self.model.layout.name, tasks)
-
-    def adopt(self, adapted: Adapted, target: str) -> None:
-        """Go on from what was learned before, by this model or another of the same layout.
-
-        Args:
-            adapted: what `adapted` gave; replaces what was learned of its tasks.
-            target: TVM target of its tasks.
-
-        Raises:
-            TuningError: it is of another layout.
-        """
-        layout = self.model.layout
-        for key, measured in adapted.tasks.items():
-            shape = measured.embeddings.shape[1:]
-            if adapted.layout != layout.name or shape != (layout.length, layout.width):
-                raise TuningError(
-                    f"{name_of(self.model)}: expected what was learned with the layout "
-                    f'"{layout.name}" {layout.length} x {layout.width}, found "{adapted.layout}" '
-                    f"{' x '.join(map(str, shape))}; learn again from the log"
-                )
-            adapter = TaskAdapter(measured, self._own_scores(measured.embeddings, target))
-            with self._lock:
-                self._adapters[key] = adapter

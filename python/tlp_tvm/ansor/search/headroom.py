@@ -33,7 +33,6 @@ def spend(
     per_round: int,
     patience: int,
     begin: Callable[[int], None],
-    after_round: Callable[[], None],
 ) -> None:
     """Measure programs where most is expected, every task once before that.
 
@@ -44,7 +43,6 @@ def spend(
         per_round: programs of a task at a time.
         patience: programs of a task without a gain before it is left; 0 for never.
         begin: called with the task's index as its round begins; may raise to stop.
-        after_round: called when it has ended.
     """
     trust = [1.0] * len(policies)
     fruitless = [0] * len(policies)
@@ -59,7 +57,6 @@ def spend(
         begin(i)
         best, expected = policies[i].best, policies[i].expected_gain()
         count = len(policies[i].continue_search_one_round(min(per_round, trials))[0])
-        after_round()
         trials -= count
         now = policies[i].best
         gained = (best / now - 1) / UNIT if np.isfinite(now) else 0.0

@@ -19,8 +19,8 @@ from tlp_tvm.adapting.choosing import choose_batch, expected_gain
 from tlp_tvm.adapting.process import NOISE, prior
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading import states as native_states
+from tlp_tvm.ansor.reading.states import extract_states
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.features import extract_states
 from tlp_tvm.latency import latency_of
 
 POOL = 8

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm import _core
+from tlp_tvm.adapting.program_source import SPARE, Prior, Program, ProgramSource
 from tlp_tvm.adapting.search_scores import as_weights
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.records import read_records
+from tlp_tvm.ansor.reading.states import extract_states
 from tlp_tvm.ansor.search.sampling import sample_states
-from tlp_tvm.collection.program_source import SPARE, Prior, Program, ProgramSource
-from tlp_tvm.features import extract_states
 from tlp_tvm.layout import FeatureLayout
 
 LAYOUT = "ansor"

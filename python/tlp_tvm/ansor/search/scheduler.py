@@ -66,7 +66,6 @@ def search(
     *,
     stop: StopOnInterrupt,
     on_round: Callable[[int], None],
-    after_round: Callable[[], None],
     warm: Path | None = None,
     starts: Mapping[str, Sequence[Any]] | None = None,
 ) -> None:
@@ -81,7 +80,6 @@ def search(
         settings: how to search.
         stop: asked between rounds and programs.
         on_round: called with the task's index as its round begins.
-        after_round: called when it has ended.
         warm: record file of programs that breed with the others, are not measured again, and do not count.
         starts: workload key to states that are measured before anything is searched.
 
@@ -112,7 +110,6 @@ def search(
         if states:
             begin(i)
             cost_model.update(*measure(task, states, options))
-            after_round()
             done += len(states)
     left = settings.trials - done
     known = [log] if done else []
@@ -132,7 +129,7 @@ def search(
             for task, seed in zip(tasks, seeds, strict=True)
         ]
         if settings.headroom:
-            spend(own, weights, left, settings.per_round, settings.patience, begin, after_round)
+            spend(own, weights, left, settings.per_round, settings.patience, begin)
             return
     preloaded = [auto_scheduler.PreloadMeasuredStates(str(file)) for file in known] or None
     policies = [
@@ -164,9 +161,6 @@ def search(
                 scheduler.search_policies = own
             scheduler.num_measures_per_round = min(settings.per_round, left - scheduler.ct)
             begin(task_id)
-
-        def post_tune(self, scheduler: Any, task_id: int) -> None:
-            after_round()
 
     scheduler = auto_scheduler.TaskScheduler(
         list(tasks),

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from rich import box
 from rich.table import Table
 
-from tlp_tvm.bench.extract import ExtractResult
-from tlp_tvm.bench.extract_traces import TraceExtractResult, ratio_of_all
+from tlp_tvm.bench.extract_result import ExtractResult, TraceExtractResult, ratio_of_all
 from tlp_tvm.bench.score_result import ScoreResult
 from tlp_tvm.bench.train import TrainResult
+
+
+def extract_tables(results: Sequence[ExtractResult | TraceExtractResult]) -> list[Table]:
+    """Of Ansor's programs a table a target, of MetaSchedule's one of all."""
+    traces = [result for result in results if isinstance(result, TraceExtractResult)]
+    states = [extract_table(result) for result in results if isinstance(result, ExtractResult)]
+    return [*states, *([trace_table(traces)] if traces else [])]
 
 
 def extract_table(result: ExtractResult) -> Table:

@@ -42,7 +42,9 @@ def framework_of(name: str) -> str:
     Raises:
         BadParameter: there is none.
     """
-    return one_of("--framework", name, ["ansor", "metaschedule"])
+    from tlp_tvm.framework import FRAMEWORKS
+
+    return one_of("--framework", name, list(FRAMEWORKS))
 
 
 def print_json(value: Any) -> None:

@@ -43,13 +43,13 @@ def evaluate_few_shot(dataset: Sequence[Path], options: FewShotOptions) -> None:
     """Train, evaluate and print; cached trainings are reused."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+    from tlp_tvm.dataset import framework_of_dataset
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.evaluation.few_shot.few_shot_run import few_shot
     from tlp_tvm.evaluation.few_shot.few_shot_settings import FewShotSettings
     from tlp_tvm.evaluation.few_shot.recipes import recipes_named
     from tlp_tvm.evaluation.labelling import Choose, label_counts
     from tlp_tvm.layout import FeatureLayout
-    from tlp_tvm.records.detect import framework_of_dataset
     from tlp_tvm.training.train_settings import TrainSettings
 
     known = [choose.value for choose in Choose]

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tlp_tvm.dataset.reading.shards import COMPRESSION, SCHEMA
-from tlp_tvm.records.detect import Batch
+from tlp_tvm.record_batch import RecordBatch
 
 _PROGRAM = pa.schema(
     [
@@ -83,7 +83,7 @@ class Spill:
         self._writers: dict[tuple[str, int], pa.RecordBatchStreamWriter] = {}
         folder.mkdir()
 
-    def add(self, batch: Batch, tasks: NDArray[np.int64], platforms: NDArray[np.int64]) -> None:
+    def add(self, batch: RecordBatch, tasks: NDArray[np.int64], platforms: NDArray[np.int64]) -> None:
         """Write a batch of records.
 
         Args:
@@ -179,7 +179,7 @@ def _sorted(table: pa.Table) -> tuple[NDArray[np.int64], pa.Table]:
     return keys[order], table.take(pa.array(order))
 
 
-def _costs(batch: Batch, rows: NDArray[np.int64]) -> pa.Array:
+def _costs(batch: RecordBatch, rows: NDArray[np.int64]) -> pa.Array:
     """The repeats of records, a list each."""
     begins, counts = batch.cost_offsets[rows], np.diff(batch.cost_offsets)[rows]
     offsets = np.concatenate([[0], np.cumsum(counts)])

@@ -9,9 +9,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from tlp_tvm.ansor.networks.builtin import ARCHITECTURES, architecture_of
 from tlp_tvm.dataset.building.near_duplicates import near_duplicate_groups
 from tlp_tvm.errors import DatasetError, NetworkError
+from tlp_tvm.network_names import ARCHITECTURES, architecture_of
 
 Together = Literal["together", "apart"]
 

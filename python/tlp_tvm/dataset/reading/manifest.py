@@ -20,11 +20,11 @@ from typing import Any
 
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.files import write_whole
+from tlp_tvm.framework import DEFAULT, FRAMEWORKS
 from tlp_tvm.records.source import MANIFEST
 
 FORMAT = "tlp-tvm dataset"
 VERSION = 1
-FRAMEWORKS = ("ansor", "metaschedule")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Manifest:
     sources: list[str] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    framework: str = FRAMEWORKS[0]
+    framework: str = DEFAULT
 
     @property
     def programs(self) -> int:
@@ -126,7 +126,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
             f"{path}: expected the digest {stated} of what it says, found {digest}: it was changed or "
             "damaged; build the dataset again"
         )
-    if members.get("framework", FRAMEWORKS[0]) not in FRAMEWORKS:
+    if members.get("framework", DEFAULT) not in FRAMEWORKS:
         raise DatasetError(
             f"{path}: expected programs of {' or '.join(FRAMEWORKS)}, found {members['framework']!r}; "
             "open it with the tlp-tvm that built it"

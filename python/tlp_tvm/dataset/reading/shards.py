@@ -25,10 +25,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tlp_tvm.errors import DatasetError
-from tlp_tvm.records.detect import ANSOR, Batch, programs_of
+from tlp_tvm.framework import DEFAULT, framework_named
+from tlp_tvm.record_batch import RecordBatch
 
 MEASUREMENT = pa.struct(
     [
@@ -77,19 +79,36 @@ class ProgramBatch:
     """All repeats of all measurements, in seconds."""
     cost_offsets: NDArray[np.int64]
     """(M + 1,): those of measurement i are cost_values[cost_offsets[i]:cost_offsets[i + 1]]."""
-    framework: str = ANSOR
+    framework: str = DEFAULT
     """Whose programs."""
 
     def __len__(self) -> int:
         return len(self.tasks)
 
-    def records(self, *, threads: int = 0) -> Batch:
+    def records(self, *, threads: int = 0) -> RecordBatch:
         """The programs, read natively: one record each, without task and result.
 
         Raises:
             RecordError: the steps of a program are damaged.
         """
         return programs_of(self.framework, self.steps, threads=threads)
+
+
+def programs_of(framework: str, steps: pa.LargeStringArray, *, threads: int = 0) -> RecordBatch:
+    """Programs of shards, read natively: one record each, without task and result.
+
+    Args:
+        framework: whose programs.
+        steps: of each program, as its row has them.
+        threads: native threads; 0 for every core.
+
+    Raises:
+        RecordError: the steps of a program are damaged.
+    """
+    nothing, newline = (pa.scalar(text, pa.large_string()) for text in ("", "\n"))
+    lines = pc.binary_join_element_wise(steps, nothing, newline)
+    # An empty array has no buffer; a sliced one would start elsewhere, but a joined one is new.
+    return framework_named(framework).programs(bytes(lines.buffers()[2] or b""), threads)
 
 
 def write_shard(path: Path, table: pa.Table) -> None:
@@ -109,7 +128,7 @@ def write_shard(path: Path, table: pa.Table) -> None:
 class ShardReader:
     """A memory-mapped shard."""
 
-    def __init__(self, path: Path, framework: str = ANSOR) -> None:
+    def __init__(self, path: Path, framework: str = DEFAULT) -> None:
         """Map the file and read its footer.
 
         Args:

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from tlp_tvm.dataset.reading.built import BuiltDataset
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
-from tlp_tvm.dataset.reading.shards import ShardReader
+from tlp_tvm.dataset.reading.shards import ShardReader, programs_of
 from tlp_tvm.embedding import Embedding
-from tlp_tvm.records.detect import programs_of
 
 NEIGHBOURHOOD_BLOCKS = 8
 """Blocks whose tasks are mixed with each other: 131,072 programs, some 100 to 300 MB of text."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.reading.records import RecordBatch
 from tlp_tvm.embedding import Embedding, EncodingReport
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.metaschedule.reading.records import TraceBatch
+from tlp_tvm.record_batch import RecordBatch
 
 PROPOSAL_QUANTILE = 0.999
 """Share of programs that a proposed shape must hold whole."""
@@ -36,12 +35,11 @@ class LayoutStatistics:
     lengths: dict[int, int] = field(default_factory=dict)
     widths: dict[int, int] = field(default_factory=dict)
 
-    def add(self, batch: RecordBatch | TraceBatch) -> Embedding:
+    def add(self, batch: RecordBatch) -> Embedding:
         """Count the programs of a batch. Returns their embeddings, which that takes."""
         features = batch.encode(self.layout, report=self.report)
         _count(self.lengths, batch.lengths)
-        for block in batch.blocks:
-            _count(self.widths, block.widths())
+        _count(self.widths, batch.programs.widths())
         return features
 
     @property

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from tlp_tvm.ansor.reading.records import RecordBatch, iter_records
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.record_batch import RecordBatch
+from tlp_tvm.records.detect import iter_rows
 from tlp_tvm.records.source import find_source, is_built
 
 
@@ -51,8 +51,9 @@ def _programs(corpus: Corpus) -> Iterator[tuple[str, int, RecordBatch, int]]:
     if isinstance(source, (str, os.PathLike)) and is_built(source):
         yield from _programs_of_built(corpus, source)
         return
+    framework = corpus.whole.layout.framework
     for group in find_source(source, corpus.platforms).groups:
-        for batch in iter_records(group.files):
+        for batch in iter_rows(framework, group.files):
             keys = [task.workload_key for task in batch.tasks]
             for i, (task, identity) in enumerate(
                 zip(batch.task_ids.tolist(), batch.sequence_hashes.tolist(), strict=True)
@@ -70,14 +71,6 @@ def _programs_of_built(
     chosen = [i for i, name in enumerate(names) if corpus.platforms is None or name in corpus.platforms]
     for batch in built.batches():
         records = batch.records()
-        assert isinstance(records, RecordBatch)  # programs of another framework were refused before
         for i in np.unique(batch.programs[np.isin(batch.platforms, chosen)]).tolist():
             key = built.manifest.tasks[batch.tasks[i]].workload_key
             yield key, int(batch.sequence_hashes[i]), records, i
-
-
-def with_task(line: str, workload_key: str, target: str) -> str:
-    """A record with another task; a built dataset's records have none."""
-    record = json.loads(line)
-    record["i"][0][:2] = [workload_key, target]
-    return json.dumps(record)

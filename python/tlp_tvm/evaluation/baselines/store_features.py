@@ -13,33 +13,24 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.networks.builtin import load_network
-from tlp_tvm.ansor.networks.tasks import extract_tasks
-from tlp_tvm.ansor.search.tune_inputs import hardware_of, quiet_builds, target_of
-from tlp_tvm.collection.planning import task_id
 from tlp_tvm.dataset.reading.measured import MeasuredTask
-from tlp_tvm.errors import DatasetError, NetworkError, TuningError
-from tlp_tvm.evaluation.baselines.program_records import records_of, with_task
+from tlp_tvm.errors import DatasetError
+from tlp_tvm.evaluation.baselines.program_records import records_of
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Tell
 from tlp_tvm.files import fresh_file
+from tlp_tvm.framework import DEFAULT, framework_named
+from tlp_tvm.planned_task import task_id
 
 WIDTH = 164
 KEPT = "store features"
-OTHER_TARGETS = ("llvm -mcpu=skylake-avx512", "llvm -mcpu=core-avx2", "llvm -mcpu=nehalem")
-"""Tried after those of the platforms: TVM packs channels by the width of vectors, and the tasks of a dataset
-may have been split off for another platform than the one that measured them."""
-
 FORMAT = 1
 """Of the files; another one is computed anew."""
 
@@ -106,10 +97,11 @@ def store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
 
 
 def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
-    if corpus.whole.layout.framework != "ansor":
+    framework = framework_named(corpus.whole.layout.framework)
+    if not framework.has_store_rows:
         raise DatasetError(
-            "--baselines: expected programs of ansor for TVM's per-store features, found those of "
-            f"{corpus.whole.layout.framework}; leave out xgboost-features and tenset-mlp"
+            f"--baselines: expected programs of {DEFAULT} for TVM's per-store features, found those of "
+            f"{framework.name}; leave out xgboost-features and tenset-mlp"
         )
     judged = set(corpus.whole.task_index[corpus.judged_programs].tolist())
     tasks = sorted(judged | set(corpus.training_tasks))
@@ -119,11 +111,11 @@ def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
     files = {task: folder / _file_name(corpus.whole.tasks[task], records[task]) for task in tasks}
     found = {task: content for task in tasks if (content := _read(files[task])) is not None}
     wanted = {corpus.whole.tasks[task].workload_key: task for task in tasks if task not in found}
-    described = [corpus.whole.tasks[task] for task in wanted.values()]
+    described = {key: corpus.whole.tasks[task].weights for key, task in wanted.items()}
+    records_of_key = {key: records[task] for key, task in wanted.items()}
     targets = [platform.target for platform in corpus.whole.platforms]
-    for search_task in rebuilt_tasks(described, targets, tell):
-        task = wanted.pop(str(search_task.workload_key))
-        rows, counts = _computed(search_task, records[task])
+    for key, rows, counts in framework.store_rows(described, targets, records_of_key, tell):
+        task = wanted.pop(key)
         folder.mkdir(parents=True, exist_ok=True)
         with fresh_file(files[task]) as fresh, fresh.open("wb") as file:
             np.savez_compressed(file, rows=rows, counts=counts)
@@ -137,65 +129,6 @@ def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
         of_program[corpus.whole.programs_of(task)] = counts
     parts = [found[task][0] for task in sorted(found)]
     return StoreFeatures(np.concatenate([np.empty((0, WIDTH), np.float32), *parts]), of_program, missing)
-
-
-def rebuilt_tasks(tasks: Sequence[MeasuredTask], targets: Sequence[str], tell: Tell) -> Iterator[Any]:
-    """Split built-in networks into tasks until all are there that are looked for; that takes minutes.
-
-    Args:
-        tasks: what to look for.
-        targets: of the platforms; which tasks a network has depends on it.
-        tell: receives a line before each step.
-
-    Yields:
-        `auto_scheduler.SearchTask`, each once; those of networks that are not built in are left out.
-    """
-    wanted = {task.workload_key: task.weights for task in tasks}
-    texts = list(dict.fromkeys([*targets, *OTHER_TARGETS]))
-    tried: set[str] = set()
-    while networks := Counter(n for weights in wanted.values() for n in weights if n not in tried):
-        network = networks.most_common(1)[0][0]
-        tried.add(network)
-        for text in list(texts):
-            if not any(network in weights for weights in wanted.values()):
-                break
-            tell(f"per-store features: splitting {network} into tasks, {len(wanted)} still to be found")
-            found = [
-                task
-                for task in _tasks_of(network, text)
-                if wanted.pop(str(task.workload_key), None) is not None
-            ]
-            if found:  # it is likely to be right for the other networks, too
-                texts.remove(text)
-                texts.insert(0, text)
-            yield from found
-
-
-def _tasks_of(network: str, target_text: str) -> list[Any]:
-    """None of what is no built-in network, or of a target that this TVM does not know."""
-    try:
-        target = target_of(target_text, here=False)
-        with quiet_builds():
-            return extract_tasks(load_network(network)[:2], str(target), hardware_of(target))[0]
-    except (NetworkError, TuningError):
-        return []
-
-
-def _computed(task: Any, lines: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    load_tvm()
-    from tvm.auto_scheduler import feature, measure_record
-
-    workload_key, target = str(task.workload_key), str(task.target)
-    states = [
-        measure_record.load_record_from_string(with_task(line, workload_key, target))[0].state
-        for line in lines
-    ]
-    parts = []
-    for part in feature.get_per_store_features_from_states(states, task):
-        rows = np.asarray(part, np.float32)
-        usable = rows.ndim == 2 and rows.shape[1:] == (WIDTH,) and np.isfinite(rows).all()
-        parts.append(rows[np.lexsort(rows.T[::-1])] if usable else np.empty((0, WIDTH), np.float32))
-    return np.concatenate(parts), np.array([len(rows) for rows in parts], np.int32)
 
 
 def _file_name(task: MeasuredTask, lines: Sequence[str]) -> str:

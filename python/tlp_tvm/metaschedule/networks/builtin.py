@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.ansor.networks.builtin import canonical_name as _canonical_name
-from tlp_tvm.ansor.networks.builtin import parse_name
-from tlp_tvm.ansor.networks.builtin import split_of as _split_of
+from tlp_tvm import network_names
 from tlp_tvm.errors import NetworkError
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.architectures import BUILDERS
+from tlp_tvm.network_names import parse_name
 
 EXPORTED = ".pt2"
 """End of a file that `torch.export.save` wrote."""
@@ -41,12 +40,7 @@ def network_from(name_or_path: str) -> tuple[Any, dict[str, Any]]:
 
 def canonical_name(name: str) -> str:
     """The full name of a network; of a file, its name without the end."""
-    return Path(name).stem if is_file(name) else _canonical_name(name)
-
-
-def split_of(name: str) -> str:
-    """The split of a network; "train" for files."""
-    return _split_of(name)
+    return Path(name).stem if is_file(name) else network_names.canonical_name(name)
 
 
 def is_file(name: str) -> bool:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import functools
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 
 from tlp_tvm import _core
-from tlp_tvm.errors import StateError
+from tlp_tvm.embedding import Embedding, EncodingReport
+from tlp_tvm.errors import LayoutError, StateError
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.loading.locate import load_tvm, tvm_info
 
-if TYPE_CHECKING:
-    from tlp_tvm.embedding import Embedding, EncodingReport
-    from tlp_tvm.layout import FeatureLayout
+LAYOUT = "metaschedule"
+"""Its preset layout has the framework's name."""
 
 
 def as_array(traces: Any) -> Any:
@@ -111,3 +112,42 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return value.value  # IntImm and FloatImm
+
+
+def extract_traces(
+    traces: Any,
+    layout: FeatureLayout,
+    *,
+    threads: int = 0,
+    out: Embedding | None = None,
+    report: EncodingReport | None = None,
+    route: Literal["native", "json"] = "native",
+) -> Embedding:
+    """Embed live traces of MetaSchedule.
+
+    Args:
+        traces: a list or tvm Array of MeasureCandidate, Schedule or Trace.
+        layout: what to write where; of the framework "metaschedule".
+        threads: native threads; 0 for every core. The result does not depend on it.
+        out: (N, L, E) float32 to write to instead of a new array.
+        report: gets what the layout could not show.
+        route: "native" reads TVM's objects in place, by tvm-ffi's reflection. "json" lets TVM write every
+            trace as JSON and reads that: some hundred times slower, right for any TVM with MetaSchedule.
+
+    Returns:
+        (N, L, E) float32.
+
+    Raises:
+        LayoutError: the layout is of another framework.
+        StateError: an object among `traces` has no trace, or one without decisions.
+    """
+    if layout.framework != LAYOUT:
+        raise LayoutError(
+            f'layout "{layout.name}": expected one of metaschedule, found one of {layout.framework}; '
+            'use FeatureLayout.preset("metaschedule")'
+        )
+    if route == "json":
+        return encode_through_json(traces, layout, out=out, report=report)
+    if route != "native":
+        raise ValueError(f'route: expected "native" or "json", found {route!r}')
+    return encode(traces, layout, threads=threads, out=out, report=report)

@@ -1,18 +1,18 @@
-"""MetaSchedule's searches, as a comparison sees them (`comparison.framework.Contenders`)."""
+"""MetaSchedule's searches, as a comparison sees them (`framework.Framework`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import IO, Any
 
-from tlp_tvm.comparison.compare_settings import Contender
 from tlp_tvm.comparison.stopwatch import timed
+from tlp_tvm.framework import Contender
 from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.measuring.pool import FAILED_COST, MeasureSettings
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import cores_of, flags_of
-from tlp_tvm.metaschedule.networks.tasks import TraceTask
-from tlp_tvm.metaschedule.search.measure import Measurable, TracePool
+from tlp_tvm.metaschedule.measuring.pools import Measurable, TracePool
+from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.model.scoring import platform_or_mean
 
 
@@ -45,70 +45,53 @@ class NotingPool(TracePool):
         return costs
 
 
-class _MetaSchedule:
-    """Stateless."""
+def search_of(
+    contender: Contender,
+    task: TraceTask,
+    seed: int,
+    trials: int,
+    scorer: Any,
+    pool: NotingPool,
+    spent: dict[str, float],
+) -> Callable[[int], None]:
+    """A search of a task; see `Framework.searcher`."""
+    load_tvm()
+    from tvm.s_tir import meta_schedule as ms
 
-    def measuring(
-        self,
-        how: MeasureSettings,
-        output: IO[Any],
-        note: Callable[[float, Any], None],
-        check: Callable[[], None],
-    ) -> NotingPool:
-        return NotingPool(how, output, note, check)
+    context = ms.TuneContext(
+        mod=task.module,
+        target=task.target,
+        space_generator="post-order-apply",
+        search_strategy=ms.search_strategy.EvolutionarySearch(population_size=contender.population),
+        task_name=task.id,
+        rand_state=seed + 1,
+        num_threads=cores_of(task.target),
+    )
+    model = _timed_model(_model_of(contender, scorer, task.target), spent)
+    database = ms.database.MemoryDatabase()
+    workload = database.commit_workload(task.module)
+    context.pre_tuning(trials, contender.per_round, context.generate_design_space(), database, model)
 
-    def searcher(
-        self,
-        contender: Contender,
-        task: TraceTask,
-        seed: int,
-        trials: int,
-        scorer: Any,
-        pool: NotingPool,
-        spent: dict[str, float],
-    ) -> Callable[[int], None]:
-        load_tvm()
-        from tvm.s_tir import meta_schedule as ms
+    def one_round(_count: int) -> None:
+        candidates = context.generate_measure_candidates()
+        if not candidates:
+            return
+        programs = [Measurable(task.id, each.sch.mod, task.target) for each in candidates]
+        costs = pool.measure(programs)
+        results = [ms.runner.RunnerResult(list(each) or None, None if each else "failed") for each in costs]
+        context.search_strategy.notify_runner_results(candidates, results)
+        for candidate, each in zip(candidates, costs, strict=True):
+            record = ms.database.TuningRecord(
+                candidate.sch.trace,
+                workload,
+                list(each) or [FAILED_COST],
+                task.target,
+                candidate.args_info,
+            )
+            database.commit_tuning_record(record)
+        model.update(context, candidates, results)
 
-        context = ms.TuneContext(
-            mod=task.module,
-            target=task.target,
-            space_generator="post-order-apply",
-            search_strategy=ms.search_strategy.EvolutionarySearch(population_size=contender.population),
-            task_name=task.id,
-            rand_state=seed + 1,
-            num_threads=cores_of(task.target),
-        )
-        model = _timed_model(_model_of(contender, scorer, task.target), spent)
-        database = ms.database.MemoryDatabase()
-        workload = database.commit_workload(task.module)
-        context.pre_tuning(trials, contender.per_round, context.generate_design_space(), database, model)
-
-        def one_round(_count: int) -> None:
-            candidates = context.generate_measure_candidates()
-            if not candidates:
-                return
-            programs = [Measurable(task.id, each.sch.mod, task.target) for each in candidates]
-            costs = pool.measure(programs)
-            results = [
-                ms.runner.RunnerResult(list(each) or None, None if each else "failed") for each in costs
-            ]
-            context.search_strategy.notify_runner_results(candidates, results)
-            for candidate, each in zip(candidates, costs, strict=True):
-                record = ms.database.TuningRecord(
-                    candidate.sch.trace,
-                    workload,
-                    list(each) or [FAILED_COST],
-                    task.target,
-                    candidate.args_info,
-                )
-                database.commit_tuning_record(record)
-            model.update(context, candidates, results)
-
-        return one_round
-
-
-CONTENDERS = _MetaSchedule()
+    return one_round
 
 
 def _model_of(contender: Contender, scorer: Any, target: Any) -> Any:

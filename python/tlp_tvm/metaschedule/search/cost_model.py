@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 
 from tlp_tvm.adapting.search_scores import Scorer, SearchScores, as_weights, name_of
 from tlp_tvm.errors import ModelFileError, StateError, TuningError
-from tlp_tvm.features import extract_traces
 from tlp_tvm.files import write_whole
 from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import flags_of
+from tlp_tvm.metaschedule.reading.traces import extract_traces
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
 
 load_tvm()

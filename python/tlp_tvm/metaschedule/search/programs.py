@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm import _core
+from tlp_tvm.adapting.program_source import SPARE, Prior, Program, ProgramSource
 from tlp_tvm.adapting.search_scores import as_weights
-from tlp_tvm.collection.program_source import SPARE, Prior, Program, ProgramSource
-from tlp_tvm.features import extract_traces
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.loading.locate import load_tvm
-from tlp_tvm.metaschedule.networks.tasks import TraceTask
+from tlp_tvm.metaschedule.measuring.pools import Measurable
+from tlp_tvm.metaschedule.measuring.work import Serialized
+from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import read_batch
-from tlp_tvm.metaschedule.reading.traces import as_array, reader
-from tlp_tvm.metaschedule.search.measure import Measurable
-from tlp_tvm.metaschedule.search.measure_worker import Serialized
+from tlp_tvm.metaschedule.reading.traces import as_array, extract_traces, reader
 
 LAYOUT = "metaschedule"
 

@@ -12,7 +12,8 @@ import numpy as np
 from torch import Tensor
 
 from tlp_tvm.dataset.reading.holding_out import fold_of
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.model.config import ModelConfig, describe
 from tlp_tvm.model.platform import Platform

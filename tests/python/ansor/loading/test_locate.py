@@ -40,7 +40,7 @@ def tvm_home(tmp_path: Path) -> Path:
 def refusal(code: str = "", **variables: str) -> str:
     """The sentence of load_tvm after running `code`."""
     script = """
-from tlp_tvm import load_tvm
+from tlp_tvm.ansor import load_tvm
 from tlp_tvm.errors import TvmNotFoundError
 try:
     load_tvm()
@@ -69,7 +69,7 @@ def test_the_bundled_tvm_works_whenever_torch_is_imported(torch: str) -> None:
         + """
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.search.sampling import sample_states
-from tlp_tvm import steps_of
+from tlp_tvm.ansor import steps_of
 import sys
 states = sample_states(operator_task("dense", "llvm"), 2)
 product = float((torch.ones(8, 8) @ torch.ones(8, 8)).sum()) if "torch" in sys.modules else 512.0

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from processes import bundled_tvm, random_states, run_python
-from tlp_tvm import FeatureLayout, extract_states, load_tvm, steps_of
+from tlp_tvm import FeatureLayout, extract_states
+from tlp_tvm.ansor import load_tvm, steps_of
 from tlp_tvm.ansor.loading import self_check
 from tlp_tvm.ansor.loading.locate import tvm_info
 from tlp_tvm.ansor.loading.self_check import check_layout, ensure_native

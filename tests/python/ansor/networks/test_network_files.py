@@ -13,10 +13,11 @@ from onnx.reference import ReferenceEvaluator
 
 from exported import SHAPE, conv_net, export_onnx, export_scripted, export_traced, image
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.networks.builtin import canonical_name, network_from, split_of
+from tlp_tvm.ansor.loading.targets import quiet_builds
+from tlp_tvm.ansor.networks.builtin import canonical_name, network_from
 from tlp_tvm.ansor.networks.network_files import is_network_file, load_network_file, parse_shapes
-from tlp_tvm.ansor.search.tune_inputs import quiet_builds
 from tlp_tvm.errors import NetworkError
+from tlp_tvm.network_names import split_of
 
 
 def output_of(path: Path, shapes: dict[str, tuple[int, ...]] | None = None, batch: int = 1) -> Any:

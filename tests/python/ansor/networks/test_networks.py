@@ -9,15 +9,10 @@ import pytest
 
 from logs import DATASETS
 from processes import random_states
-from tlp_tvm.ansor.networks.builtin import (
-    ARCHITECTURES,
-    NETWORKS,
-    architecture_of,
-    canonical_name,
-    load_network,
-)
+from tlp_tvm.ansor.networks.builtin import canonical_name, load_network
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.errors import NetworkError
+from tlp_tvm.network_names import ARCHITECTURES, NETWORKS, architecture_of
 
 TASKS = json.loads((DATASETS / "epyc" / "tasks.json").read_text())
 TARGET = "llvm -mcpu=skylake-avx512 -num-cores=2"

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from logs import STEPS, WriteLog
+from tlp_tvm.ansor.reading.records import steps_of_record
 from tlp_tvm.errors import RecordError
-from tlp_tvm.features import extract_records, read_records, steps_of_record
+from tlp_tvm.features import extract_records
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.records.detect import read_records
 
 
 def test_every_member_of_a_record_is_read(record: dict[str, Any], write_log: WriteLog) -> None:

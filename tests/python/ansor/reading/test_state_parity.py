@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from reference import published
-from tlp_tvm import FeatureLayout, extract_records, extract_states, load_tvm, steps_of
+from tlp_tvm import FeatureLayout, extract_records, extract_states
+from tlp_tvm.ansor import load_tvm, steps_of
 from tlp_tvm.ansor.networks.tasks import OPERATORS, operator_task
 from tlp_tvm.ansor.search.sampling import sample_states, written_steps
 

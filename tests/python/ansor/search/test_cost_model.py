@@ -12,11 +12,11 @@ from programs import tiny_config
 from scorers import LinearScorer
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.tasks import operator_task
+from tlp_tvm.ansor.reading.states import extract_states
 from tlp_tvm.ansor.search import cost_model
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm.errors import ModelFileError, TuningError
-from tlp_tvm.features import extract_states
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import save_checkpoint
 

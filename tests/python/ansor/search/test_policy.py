@@ -14,10 +14,10 @@ from scorers import LinearScorer
 from tlp_tvm.adapting.choosing import choose_batch, expected_gain
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.ansor.search.headroom import GIVEN_UP, spend
-from tlp_tvm.ansor.search.tuning import tune_network
 from tlp_tvm.errors import TuningError
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_settings import TuneSettings
 

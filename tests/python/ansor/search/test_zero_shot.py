@@ -14,13 +14,13 @@ from exported import SHAPE, dense_net, export_traced, image
 from scorers import LinearScorer
 from tlp_tvm.ansor import load_tuned
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.loading.targets import runs_here
 from tlp_tvm.ansor.networks.tasks import operator_task
-from tlp_tvm.ansor.search import tuning
+from tlp_tvm.ansor.search import tuner
 from tlp_tvm.ansor.search.sampling import sample_states
-from tlp_tvm.ansor.search.tuning import tune_network
 from tlp_tvm.ansor.search.zero_shot import MADE_UP_COST, can_be_compiled, choose_program, record_of
 from tlp_tvm.errors import TuningError
-from tlp_tvm.machine.at_hand import runs_here
+from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_settings import TuneSettings
 
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
@@ -68,13 +68,13 @@ def test_a_stopped_choice_goes_on_and_another_model_chooses_anew(
     chosen = first.best.read_text().splitlines(keepends=True)
     first.best.write_text(chosen[0])  # what a kill after the first task leaves
     calls: list[int] = []
-    right = tuning.choose_programs
+    right = tuner.choose_programs
 
     def spy(tasks: Any, cost_model: Any, log: Path, known: dict[str, str], **how: Any) -> dict[str, str]:
         calls.append(len(known))
         return right(tasks, cost_model, log, known, **how)
 
-    monkeypatch.setattr(tuning, "choose_programs", spy)
+    monkeypatch.setattr(tuner, "choose_programs", spy)
     again = tune_network(settings(out, network, elsewhere))
     tune_network(settings(out, network, elsewhere, seed=1))
     assert calls == [1, 0]

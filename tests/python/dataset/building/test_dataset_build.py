@@ -22,7 +22,8 @@ from tlp_tvm.dataset import open_dataset
 from tlp_tvm.dataset.building import build as building
 from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.dataset.building.split_rules import FamilySplit
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import DatasetError, RecordError
 from tlp_tvm.layout import FeatureLayout
 
@@ -326,7 +327,7 @@ def child(source: Path, out: Path, before: str = "", after: str = "pass") -> sub
     """A build with --replace in a process of its own; `before` runs in it first, `after` at each report."""
     code = f"""
 import resource, sys, time
-from tlp_tvm.dataset.build import build_dataset
+from tlp_tvm.dataset.building.build import build_dataset
 def progress(at):
     print(at.step, flush=True)
     {after}

@@ -19,7 +19,7 @@ from tlp_tvm.dataset import open_dataset
 from tlp_tvm.dataset.building.build import build_from
 from tlp_tvm.dataset.building.split_rules import FamilySplit, KeepSplits
 from tlp_tvm.dataset.building.tenset import network_name, published_split, tenset_source
-from tlp_tvm.dataset.reading.measured import load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.errors import DatasetError
 
 TARGET = "llvm -keys=cpu -link-params=0 -mcpu=core-avx2 -model={}"

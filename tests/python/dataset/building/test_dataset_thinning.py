@@ -13,7 +13,8 @@ from programs import LAYOUT, write_dataset
 from tlp_tvm.cli.dataset import app
 from tlp_tvm.dataset.building import build as building
 from tlp_tvm.dataset.building.build import build_dataset
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 
 WHOLE = 18
 """Programs of a made-up task."""

@@ -15,7 +15,7 @@ from programs import LAYOUT, write_dataset
 from tlp_tvm.dataset import open_dataset
 from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.dataset.reading import manifest
-from tlp_tvm.dataset.reading.measured import load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.dataset.reading.shards import SCHEMA, ShardReader
 from tlp_tvm.errors import DatasetError, RecordError
 

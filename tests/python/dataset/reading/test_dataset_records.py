@@ -13,7 +13,8 @@ import pytest
 from logs import DATASETS
 from programs import LAYOUT, TARGETS, line, program, table_entry, workload, write_dataset
 from tlp_tvm.dataset.reading.holding_out import fold_of
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.features import extract_records
 from tlp_tvm.layout import FeatureLayout

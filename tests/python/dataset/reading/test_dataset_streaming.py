@@ -11,7 +11,8 @@ import pytest
 from programs import LAYOUT, write_dataset
 from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.dataset.reading import loading, shards, streaming
-from tlp_tvm.dataset.reading.measured import MeasuredDataset, load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
+from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.dataset.reading.streaming import StreamedDataset
 from tlp_tvm.errors import DatasetError
 

@@ -17,7 +17,7 @@ from programs import line, program, workload
 from tlp_tvm import iter_records
 from tlp_tvm.dataset import open_dataset
 from tlp_tvm.dataset.building.build import build_dataset
-from tlp_tvm.dataset.reading.measured import load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.dataset.statistics.collisions import collisions
 from tlp_tvm.dataset.statistics.counting import dataset_statistics
 from tlp_tvm.dataset.statistics.histogram import Histogram

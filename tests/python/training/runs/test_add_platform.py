@@ -14,7 +14,7 @@ from commands import refused, succeed
 from measured import part_of_epyc
 from programs import LAYOUT, TARGETS, tiny_settings, write_dataset
 from tlp_tvm.dataset.ranking import ranking_rows
-from tlp_tvm.dataset.reading.measured import load_measured
+from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.tlp import TLP

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.adapting.adaptation import TaskAdapter
-from tlp_tvm.collection.planning import PlannedTask
+from tlp_tvm.planned_task import PlannedTask
 
 SPARE = 16
 """Programs that are drawn beyond what is wanted, as some are known already."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import errno
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.measuring.child import Outcome
 from tlp_tvm.measuring.pool import reason_of
 from tlp_tvm.metaschedule.loading.locate import load_tvm
-from tlp_tvm.metaschedule.search.measure import Measurable, TracePool, arguments_of
+from tlp_tvm.metaschedule.measuring.pools import Measurable, TracePool, arguments_of
+from tlp_tvm.tuning.tune_progress import Progress, not_written
 
 load_tvm()
 
@@ -98,6 +103,29 @@ class Done(PyRunnerFuture):  # type: ignore[misc]
 
 
 @derived_object
+class Synced(PyMeasureCallback):  # type: ignore[misc]
+    """Brings what TVM wrote to its database to the disk, and stops the search where it wrote half a line."""
+
+    def __init__(self, files: Sequence[Path], progress: Progress) -> None:
+        super().__init__()
+        self.files, self.progress = files, progress
+
+    def apply(self, _scheduler: Any, _task: int, _candidates: Any, _built: Any, _results: Any) -> None:
+        """After each round of a task, once TVM has written its records; TVM itself checks no write."""
+        for file in self.files:
+            try:
+                with file.open("rb") as opened:
+                    os.fsync(opened.fileno())
+                    opened.seek(max(0, os.fstat(opened.fileno()).st_size - 1))
+                    whole = opened.read() in (b"", b"\n")
+                if not whole:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
+            except OSError as error:
+                self.progress.error = not_written(file, error)
+                raise self.progress.error from error
+
+
+@derived_object
 class OnRound(PyMeasureCallback):  # type: ignore[misc]
     """Tells of each task's results."""
 
@@ -107,8 +135,5 @@ class OnRound(PyMeasureCallback):  # type: ignore[misc]
 
     def apply(self, _scheduler: Any, task_id: int, _candidates: Any, _built: Any, results: Any) -> None:
         """After each round of a task."""
-        found = [
-            sum(map(float, each.run_secs)) / len(each.run_secs) if each.run_secs else float("inf")
-            for each in results
-        ]
-        self.tell(int(task_id), found)
+        costs = ([float(cost) for cost in each.run_secs or ()] for each in results)
+        self.tell(int(task_id), [latency_of_costs(each) if each else float("inf") for each in costs])

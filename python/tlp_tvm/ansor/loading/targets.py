@@ -1,9 +1,8 @@
-"""What a tuning starts from: the target and what is known of its hardware."""
+"""Targets: what they name, what is known of their hardware, and whether this machine runs them."""
 
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,9 @@ from typing import Any
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.errors import TuningError
 from tlp_tvm.machine.cpu import this_cpu
+
+_VECTORS = ("avx", "avx2", "fma", "f16c", "bmi2", "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
+"""Extensions that LLVM and the kernel call by the same name, and that compiled programs are full of."""
 
 
 def target_of(text: str, *, here: bool = True) -> Any:
@@ -71,19 +73,6 @@ def hardware_of(target: Any) -> Any:
     return load_tvm().auto_scheduler.HardwareParams(int(target.attrs["num-cores"]), 64, 64, 0, 0, 0, 0, 0)
 
 
-def model_source(model: Any) -> str:
-    """By what a model can be loaded again from any working directory.
-
-    Args:
-        model: what `tlp_tvm.load_model` takes, or a model, which has its name alone.
-    """
-    if not isinstance(model, str | os.PathLike):
-        return str(getattr(model, "name", type(model).__name__))
-    from tlp_tvm.model.checkpoint import shipped_models
-
-    return str(model) if model in shipped_models() else str(Path(model).resolve())
-
-
 def cores_of(target: Any) -> int:
     """How many cores a target names, or else this process has.
 
@@ -108,3 +97,25 @@ def quiet_builds() -> Iterator[None]:
         scope.silent = silent
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+
+
+def runs_here(target: Any, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether programs for a target run on this machine.
+
+    Args:
+        target: TVM target.
+        cpuinfo: the kernel's description of the CPUs.
+    """
+    tvm = load_tvm()
+    if target.kind.name != "llvm":
+        return bool(tvm.device(str(target.kind.name), 0).exist)
+    codegen = tvm.target.codegen
+    triple = str(target.attrs.get("mtriple", ""))
+    if triple and triple.split("-", maxsplit=1)[0] != str(codegen.llvm_get_system_triple()).split("-")[0]:
+        return False
+    features_of = getattr(codegen, "llvm_get_cpu_features", None)  # not in older TVMs
+    if features_of is None or not cpuinfo.exists():
+        return True
+    needed = {str(feature) for feature in features_of(target)} & set(_VECTORS)
+    flags = next((line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")), "")
+    return not flags or needed <= set(flags.split())

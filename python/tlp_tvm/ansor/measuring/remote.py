@@ -20,19 +20,13 @@ from types import TracebackType
 from typing import IO, Any
 
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.measuring import remote_work
+from tlp_tvm.ansor.measuring.pools import inputs_that_matter
+from tlp_tvm.ansor.measuring.remote_work import NO_DEVICE
 from tlp_tvm.errors import CollectionError
-from tlp_tvm.measuring import remote_worker
 from tlp_tvm.measuring.child import RUNTIME, Outcome
-from tlp_tvm.measuring.pool import (
-    BUILD_TIMEOUT,
-    RUN_TIMEOUT,
-    MeasureSettings,
-    ask,
-    end,
-    inputs_that_matter,
-    start_child,
-)
-from tlp_tvm.measuring.remote_worker import NO_DEVICE, Fleet
+from tlp_tvm.measuring.fleet import Fleet
+from tlp_tvm.measuring.pool import BUILD_TIMEOUT, RUN_TIMEOUT, MeasureSettings, ask, end, start_child
 
 TRIES = 3
 """Sessions that a program may see end before it counts as failed."""
@@ -76,9 +70,12 @@ class RemotePool:
                 f"{self.fleet}: expected at least one device, found none; start one there with "
                 f"tlp-tvm fleet device --tracker {self.fleet.host}:{self.fleet.port} --key {self.fleet.key}"
             )
+        worker = load_tvm().contrib.popen_pool.PopenWorker
         self._folder = tempfile.mkdtemp(prefix="tlp-tvm-")
-        self._builders = [start_child(self.settings, self._log) for _ in range(self.settings.children)]
-        self._runners = [start_child(self.settings, self._log) for _ in range(devices)]
+        self._builders = [
+            start_child(worker, self.settings, self._log) for _ in range(self.settings.children)
+        ]
+        self._runners = [start_child(worker, self.settings, self._log) for _ in range(devices)]
         return self
 
     def __exit__(
@@ -124,11 +121,9 @@ class RemotePool:
 
         def work(child: Any, i: int) -> None:
             number = built[i][0]
-            path = remote_worker.temporary_library(self._folder)
+            path = remote_work.temporary_library(self._folder)
             arguments = (path, inputs[i].serialize())
-            outcome = ask(
-                child, BUILD_TIMEOUT, self.settings.build_timeout_s, remote_worker.build, *arguments
-            )
+            outcome = ask(child, BUILD_TIMEOUT, self.settings.build_timeout_s, remote_work.build, *arguments)
             assert outcome is not None
             self._libraries[number] = path
             built[i] = (number, outcome)
@@ -175,7 +170,7 @@ class RemotePool:
             while True:
                 self._wait_for_device()
                 seconds = settings.run_timeout_s + _CONNECT_S
-                outcome = ask(child, RUN_TIMEOUT, seconds, remote_worker.run, *arguments)
+                outcome = ask(child, RUN_TIMEOUT, seconds, remote_work.run, *arguments)
                 if outcome is not None and outcome.error != NO_DEVICE:
                     break
             if outcome.error not in (RUNTIME, RUN_TIMEOUT):

@@ -7,10 +7,10 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tlp_tvm.collection.planning import PlannedTask
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.builtin import canonical_name, network_from, tasks_of
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
+from tlp_tvm.planned_task import PlannedTask
 
 
 class TraceTask(PlannedTask):

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.networks.builtin import canonical_name, network_from, split_of
+from tlp_tvm.ansor.loading.targets import hardware_of, quiet_builds
+from tlp_tvm.ansor.networks.builtin import canonical_name, network_from
 from tlp_tvm.ansor.networks.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.networks.tasks import extract_tasks, hardware_without_driver
-from tlp_tvm.ansor.search.tune_inputs import hardware_of, quiet_builds
+from tlp_tvm.planned_task import PlannedTask
 
 
-@dataclass
-class PlannedTask:
-    """A tuning task and the networks that it appears in; Ansor's, and others override what differs."""
+class RelayTask(PlannedTask):
+    """A task of Ansor and the networks that it appears in.
 
-    task: Any
-    """`auto_scheduler.SearchTask`; its weights keep their layout where TVM cannot rewrite it."""
-    weights: dict[str, int] = field(default_factory=dict)
-    """Network -> how often it appears there."""
-    workload: int = -1
-    """Line of the folder's table of workloads, where the framework has one."""
-
-    @property
-    def workload_line(self) -> str | None:
-        """Its line in that table; None where records say themselves what they compute."""
-        return None
+    `task` is its `auto_scheduler.SearchTask`, whose weights keep their layout where TVM cannot rewrite it.
+    """
 
     @property
     def workload_key(self) -> str:
@@ -45,36 +34,10 @@ class PlannedTask:
         """What TVM calls it."""
         return str(self.task.desc)
 
-    @property
-    def id(self) -> str:
-        """Short name of the workload in file names."""
-        return task_id(self.workload_key)
-
-    @property
-    def split(self) -> str:
-        """Where evaluation holds out one of its networks, "test"; else "train"."""
-        return "test" if any(split_of(name) == "test" for name in self.weights) else "train"
-
-    @property
-    def entries(self) -> list[dict[str, Any]]:
-        """Its lines in the dataset's table of tasks, but for "measured"."""
-        return [
-            {
-                "task": self.id,
-                "split": split_of(network),
-                "network": network,
-                "weight": weight,
-                "workload_key": self.workload_key,
-                "flop": self.flop,
-                "desc": self.desc,
-            }
-            for network, weight in self.weights.items()
-        ]
-
 
 def plan_tasks(
     networks: Sequence[str], target: Any, tell: Callable[[str], None], split_for: Any = None
-) -> list[PlannedTask]:
+) -> list[RelayTask]:
     """Split networks into tasks.
 
     Args:
@@ -91,11 +54,11 @@ def plan_tasks(
         NetworkError: no such network.
     """
     names = {canonical_name(network): network for network in networks}
-    planned: dict[str, PlannedTask] = {}
+    planned: dict[str, RelayTask] = {}
     for name, network in names.items():
         tell(f"splitting {name} into tasks")
         for task, weight in _tasks_of(network, split_for or target):
-            known = planned.setdefault(str(task.workload_key), PlannedTask(task))
+            known = planned.setdefault(str(task.workload_key), RelayTask(task))
             known.weights[name] = weight
     tell("trying the tasks")
     with quiet_builds():
@@ -106,11 +69,6 @@ def plan_tasks(
     for each, task in zip(planned.values(), tasks, strict=True):
         each.task = task
     return list(planned.values())
-
-
-def task_id(workload_key: str) -> str:
-    """12 hexadecimal characters that stand for a workload in file names."""
-    return hashlib.md5(workload_key.encode(), usedforsecurity=False).hexdigest()[:12]
 
 
 def _for_target(task: Any, target: Any) -> Any:

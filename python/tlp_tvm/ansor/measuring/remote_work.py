@@ -1,6 +1,6 @@
 """What a child does for a remote device: compile a program into a file, and have the device time it.
 
-As in `measure_worker`, children import this module by name; it must stay light.
+As in `work`, children import this module by name; it must stay light.
 """
 
 from __future__ import annotations
@@ -8,33 +8,16 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.measuring import child as measure_worker
-from tlp_tvm.measuring.child import COMPILE, NO_ERROR, RUNTIME, Outcome, Timing
+from tlp_tvm.ansor.measuring.work import compiled
+from tlp_tvm.measuring.child import COMPILE, NO_ERROR, RUNTIME, Outcome, Timing, last_line, timed
+from tlp_tvm.measuring.fleet import Fleet
 
 NO_DEVICE = 100
 """Not of TVM: the tracker gave no device, so the program has not been tried."""
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """Devices of one kind behind a tracker.
-
-    Attributes:
-        host: of the tracker.
-        port: of the tracker.
-        key: under which the devices registered.
-    """
-
-    host: str
-    port: int
-    key: str
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.port}, key {self.key}"
 
 
 def build(path: str, serialized: Any) -> Outcome:
@@ -45,7 +28,7 @@ def build(path: str, serialized: Any) -> Outcome:
         serialized: `MeasureInput.serialize()`.
     """
     began = time.time()
-    program, error, message = measure_worker.compiled(serialized)
+    program, error, message = compiled(serialized)
     if program is None:
         return Outcome((), error, message, time.time() - began)
     try:
@@ -53,7 +36,7 @@ def build(path: str, serialized: Any) -> Outcome:
         arguments = [(tensor.op.name, shape_of(tensor), str(tensor.dtype)) for tensor in program.tensors]
         Path(f"{path}.json").write_text(json.dumps(arguments), encoding="utf-8")
     except Exception:  # noqa: BLE001 - whatever goes wrong with one program costs that program only
-        return Outcome((), COMPILE, measure_worker.last_line(), time.time() - began)
+        return Outcome((), COMPILE, last_line(), time.time() - began)
     return Outcome((), NO_ERROR, "", time.time() - began)
 
 
@@ -77,7 +60,7 @@ def run(
         tracker = tvm.rpc.connect_tracker(fleet.host, fleet.port)
         session = tracker.request(fleet.key, session_timeout=seconds, max_retry=1)
     except Exception:  # noqa: BLE001
-        return Outcome((), NO_DEVICE, measure_worker.last_line(), time.time() - began)
+        return Outcome((), NO_DEVICE, last_line(), time.time() - began)
     try:
         name = Path(path).name
         session.upload(path)
@@ -90,11 +73,11 @@ def run(
                 continue
             arrays.append(tvm.nd.empty(shape, dtype, device))
             fill(arrays[-1])
-        costs = measure_worker.timed(module, device, arrays, replace(timing, realtime=False))
+        costs = timed(module, device, arrays, replace(timing, realtime=False))
         session.remove(name)
         session.remove(name.removesuffix(".tar") + ".so")
     except Exception:  # noqa: BLE001
-        return Outcome((), RUNTIME, measure_worker.last_line(), time.time() - began)
+        return Outcome((), RUNTIME, last_line(), time.time() - began)
     return Outcome(costs, NO_ERROR, "", time.time() - began)
 
 

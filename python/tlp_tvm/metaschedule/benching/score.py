@@ -17,8 +17,7 @@ import numpy as np
 
 from tlp_tvm.bench.score_result import ScoreResult
 from tlp_tvm.bench.timing import costs_of
-from tlp_tvm.bench.traces import candidates
-from tlp_tvm.pretrained import DEFAULT_MODELS
+from tlp_tvm.metaschedule.benching.sampled import candidates
 
 TRAINED_ON = 128
 """Programs that the trees are trained on."""
@@ -29,7 +28,7 @@ def bench_score_traces(
     kind: str,
     *,
     count: int = 512,
-    model: str = DEFAULT_MODELS["metaschedule"],
+    model: str,
     threads: int = 0,
     rounds: int = 3,
     progress: Callable[[str], None] = lambda _: None,
@@ -46,8 +45,8 @@ def bench_score_traces(
         progress: receives a line before each phase.
     """
     from tlp_tvm.bench.cores import cores
-    from tlp_tvm.features import extract_traces
     from tlp_tvm.metaschedule.loading.targets import flags_of
+    from tlp_tvm.metaschedule.reading.traces import extract_traces
     from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
     from tlp_tvm.model.checkpoint import load_model
     from tlp_tvm.model.scoring import platform_or_mean

@@ -19,15 +19,14 @@ import numpy as np
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.reading import states as ansor_states
+from tlp_tvm.ansor.reading.states import extract_states
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm.bench.cores import cores
 from tlp_tvm.bench.score_result import ScoreResult
 from tlp_tvm.bench.timing import costs_of
-from tlp_tvm.features import extract_states
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import platform_or_mean
-from tlp_tvm.pretrained import DEFAULT_MODELS
 
 CPU_TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 CUDA_TARGET = "cuda -arch=sm_70"
@@ -41,7 +40,7 @@ def bench_score(
     target: str,
     *,
     count: int,
-    model: str = DEFAULT_MODELS["ansor"],
+    model: str,
     threads: int = 0,
     rounds: int = 3,
     progress: Callable[[str], None] = lambda _: None,

@@ -10,50 +10,16 @@ Checked before timing: all routes give the same embedding, the native ones in ev
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
+from tlp_tvm.bench.extract_result import TraceExtractResult
 from tlp_tvm.bench.python_route import PythonAlignedEncoder
 from tlp_tvm.bench.timing import Work, best_rates
-from tlp_tvm.bench.trace_route import steps_of
-from tlp_tvm.bench.traces import candidates
 from tlp_tvm.layout import FeatureLayout
-
-
-@dataclass(frozen=True)
-class TraceExtractResult:
-    """Rates in candidates per second."""
-
-    task: str
-    target: str
-    layout: str
-    candidates: int
-    primitives: float
-    """Mean per candidate."""
-    one_thread: float
-    every_thread: float
-    python_route: float
-    """`Trace.as_json`, `json.dumps`, `json.loads`, an encoder in Python."""
-    json_route: float
-    """`Trace.as_json`, `json.dumps`, reading and encoding the text natively."""
-
-    @property
-    def ratio(self) -> float:
-        """Speedup of all threads over the Python route."""
-        return self.every_thread / self.python_route
-
-    @property
-    def json_ratio(self) -> float:
-        """Speedup of all threads over the JSON route."""
-        return self.every_thread / self.json_route
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {**asdict(self), "ratio": self.ratio, "json_ratio": self.json_ratio}
+from tlp_tvm.metaschedule.benching.sampled import candidates
+from tlp_tvm.metaschedule.benching.trace_route import steps_of
 
 
 def bench_extract_traces(
@@ -74,8 +40,9 @@ def bench_extract_traces(
         progress: receives a line before each phase.
     """
     from tlp_tvm.metaschedule.reading import traces
+    from tlp_tvm.metaschedule.reading.traces import LAYOUT
 
-    layout = FeatureLayout.preset("metaschedule")
+    layout = FeatureLayout.preset(LAYOUT)
     progress(f"{task_name} on {kind}: sampling {count} candidates")
     _, array = candidates(task_name, kind, count, seed=1)
     out = np.zeros((count, layout.length, layout.width), np.float32)
@@ -102,9 +69,3 @@ def bench_extract_traces(
     }
     rates = best_rates({name: Work(do, count) for name, do in works.items()}, seconds=seconds)
     return TraceExtractResult(task_name, kind, layout.name, count, primitives, **rates)
-
-
-def ratio_of_all(results: Sequence[TraceExtractResult], route: str) -> float:
-    """Speedup of all threads over `route` for one candidate of each result."""
-    theirs = math.fsum(1 / getattr(each, route) for each in results)
-    return theirs / math.fsum(1 / each.every_thread for each in results)

@@ -5,17 +5,14 @@ TVM's own builder starts new children for every batch, and each imports TVM for 
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any
 
-from tlp_tvm.measuring import child as children
-from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool
+from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool, start_child
 from tlp_tvm.metaschedule.loading.locate import load_tvm
-from tlp_tvm.metaschedule.search import measure_worker
-from tlp_tvm.metaschedule.search.measure_worker import Serialized
+from tlp_tvm.metaschedule.measuring import work
+from tlp_tvm.metaschedule.measuring.work import Serialized
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Measurable:
 class TracePool(MeasuringPool):
     """The children; what is built and run are `Measurable`s, or have the same members."""
 
-    _worker = measure_worker
+    _worker = work
 
     def __init__(
         self,
@@ -56,15 +53,13 @@ class TracePool(MeasuringPool):
             log: a real file for what the children print; nowhere if None.
             check: called between programs; what it raises ends the measuring.
         """
-        super().__init__(settings, log, check=check, for_tvm=False)
+        super().__init__(settings, log, check)
 
     def _start_child(self) -> Any:
         load_tvm()
         from tvm.support.popen_pool import PopenWorker
 
-        sink = self._log if self._log is not None else subprocess.DEVNULL
-        how = (os.getpid(), self.settings.threads)
-        return PopenWorker(children.start, how, stdout=sink, stderr=sink)
+        return start_child(PopenWorker, self.settings, self._log)
 
     def _serialized(self, measure_input: Any) -> Serialized:
         serialized: Serialized = measure_input.serialized()

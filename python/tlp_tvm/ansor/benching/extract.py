@@ -11,7 +11,6 @@ Checked before timing: the native embedding equals the Python route's in every n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -21,6 +20,7 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.reading import states as ansor_states
 from tlp_tvm.ansor.search.sampling import sample_states, written_steps
+from tlp_tvm.bench.extract_result import ExtractResult, NativeRate
 from tlp_tvm.bench.python_route import PythonEncoder
 from tlp_tvm.bench.timing import Work, best_rates, rate_of
 from tlp_tvm.embedding import Embedding
@@ -40,49 +40,6 @@ THREADS = {"one": 1, "all": 0}
 
 FRESH_AT_MOST = {"cuda": 2000}
 """TVM needs some 18 ms to sample a state for a GPU, far more than for a CPU."""
-
-
-@dataclass(frozen=True)
-class NativeRate:
-    """States per second of the native reader with one layout."""
-
-    layout: str
-    one_thread: float
-    warm: float
-    """All threads, states read before."""
-    fresh: float
-    """All threads, first pass over new states; 0 if there was none."""
-    fresh_states: int = 0
-    """States of that pass."""
-
-
-@dataclass(frozen=True)
-class ExtractResult:
-    """Rates in states per second, and ratios to the baselines."""
-
-    task: str
-    target: str
-    states: int
-    primitives: float
-    """Mean per state."""
-    native: list[NativeRate]
-    python_route: float
-    tvm_features: float
-
-    def ratios(self, rate: NativeRate) -> dict[str, float]:
-        """Speedup over each baseline."""
-        return {
-            "warm / TVM features": rate.warm / self.tvm_features,
-            "fresh / TVM features": rate.fresh / self.tvm_features,
-            "warm / Python route": rate.warm / self.python_route,
-        }
-
-    def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        values = asdict(self)
-        for entry, rate in zip(values["native"], self.native, strict=True):
-            entry["ratios"] = self.ratios(rate)
-        return values
 
 
 def bench_extract(

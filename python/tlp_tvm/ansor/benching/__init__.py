@@ -1,0 +1,1 @@
+"""What `tlp-tvm bench` times of this framework."""

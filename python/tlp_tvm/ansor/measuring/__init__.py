@@ -1,0 +1,1 @@
+"""Compiling and timing Ansor's programs, here and on other machines."""

@@ -1,0 +1,152 @@
+"""What a measuring child does with Ansor's programs: compile just in time, keep, time when asked."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tlp_tvm.measuring.child import (
+    COMPILE,
+    INSTANTIATION,
+    NO_ERROR,
+    Outcome,
+    Timing,
+    last_line,
+    run_kept,
+    timed,
+)
+
+_NO_CSE = {"tir.disable_cse_tir": True}
+"""TVM's elimination of common subexpressions takes half of the time to compile and more, and LLVM does the
+same again: programs are as fast without (`benchmarks/measuring.py` compares)."""
+
+_KEPT_BYTES = 1 << 30
+"""Of arrays that wait for the next program of the same shapes; filling new ones takes longer than timing."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled program.
+
+    Attributes:
+        module: TVM's, compiled.
+        tensors: its arguments.
+        kind: of its target: "llvm", "cuda".
+    """
+
+    module: Any
+    tensors: list[Any]
+    kind: str
+
+
+_programs: dict[int, Program] = {}
+_arrays: dict[tuple[Any, ...], Any] = {}
+
+
+def build(number: int, serialized: Any) -> Outcome:
+    """Compile a program and keep it.
+
+    Args:
+        number: to ask for it later.
+        serialized: `MeasureInput.serialize()`.
+    """
+    began = time.time()
+    program, error, message = compiled(serialized)
+    if program is not None:
+        _programs[number] = program
+    return Outcome((), error, message, time.time() - began)
+
+
+def run(number: int, inputs: dict[str, Any], timing: Timing, task: str, again: bool) -> Outcome | None:
+    """Time a program; forget it, unless it is to be timed again.
+
+    Args:
+        number: as given to `build`.
+        inputs: arrays by placeholder name, for inputs that may not be random.
+        timing: how.
+        task: whose program it is.
+        again: whether it will be timed again if it is doubtful.
+
+    Returns:
+        None if this child does not have the program, as it replaces the one that had.
+    """
+
+    def costs_of(program: Program, timing: Timing) -> tuple[float, ...]:
+        device = _device_of(program)
+        return timed(program.module, device, _arrays_of(program, device, inputs), timing)
+
+    return run_kept(_programs, number, costs_of, timing, task, again)
+
+
+def compiled(serialized: Any) -> tuple[Program | None, int, str]:
+    """Compile a program.
+
+    Args:
+        serialized: `MeasureInput.serialize()`.
+
+    Returns:
+        The program, or None, TVM's error number and the last line of the error.
+    """
+    import tvm
+    from tvm.auto_scheduler.measure import MeasureInput
+
+    measure_input = MeasureInput.deserialize(serialized)
+    task = measure_input.task
+    target, host = tvm.target.Target.canon_target_and_host(task.target, task.target_host)
+    try:
+        schedule, tensors = task.compute_dag.apply_steps_from_state(
+            measure_input.state, layout_rewrite=task.layout_rewrite_option
+        )
+    except Exception:  # noqa: BLE001
+        return None, INSTANTIATION, last_line()
+    try:
+        with tvm.transform.PassContext(config=_pass_config()):
+            module = tvm.build(schedule, tensors, target=tvm.target.Target(target, host))
+            _ = module[module.entry_name]  # LLVM compiles at the first look
+    except Exception:  # noqa: BLE001
+        return None, COMPILE, last_line()
+    return Program(module, list(tensors), str(target.kind.name)), NO_ERROR, ""
+
+
+@functools.cache
+def _pass_config() -> dict[str, Any]:
+    """What of `_NO_CSE` this TVM knows; old ones have no such pass."""
+    import tvm
+
+    known = tvm.transform.PassContext.list_configs()
+    return {name: value for name, value in _NO_CSE.items() if name in known}
+
+
+def _arrays_of(program: Program, device: Any, inputs: dict[str, Any]) -> list[Any]:
+    """Arguments of a program: random, kept for the next program with the same shapes."""
+    import tvm
+
+    fill = tvm.get_global_func("tvm.contrib.random.random_fill")
+    if sum(_bytes_of(*key[:2]) for key in _arrays) > _KEPT_BYTES:
+        _arrays.clear()
+    arrays = []
+    for i, tensor in enumerate(program.tensors):
+        if tensor.op.name in inputs:
+            arrays.append(tvm.nd.array(inputs[tensor.op.name], device))
+            continue
+        key = (tvm.auto_scheduler.utils.get_const_tuple(tensor.shape), str(tensor.dtype), i)
+        if key not in _arrays:
+            _arrays[key] = tvm.nd.empty(*key[:2], device)
+            fill(_arrays[key])
+        arrays.append(_arrays[key])
+    device.sync()
+    return arrays
+
+
+def _bytes_of(shape: tuple[int, ...], dtype: str) -> int:
+    return int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+
+
+def _device_of(program: Program) -> Any:
+    import tvm
+
+    return tvm.device(program.kind, 0)

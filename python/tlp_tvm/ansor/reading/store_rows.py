@@ -1,0 +1,103 @@
+"""TVM's per-store features of recorded programs; for these, networks are split into tasks again.
+
+A program has a row of 164 numbers for each store of its lowered loops. TVM gives the rows in the order of
+addresses, another one at every call, so rows are sorted: the same program has the same features.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.loading.targets import hardware_of, quiet_builds, target_of
+from tlp_tvm.ansor.networks.builtin import load_network
+from tlp_tvm.ansor.networks.tasks import extract_tasks
+from tlp_tvm.errors import NetworkError, TuningError
+
+WIDTH = 164
+OTHER_TARGETS = ("llvm -mcpu=skylake-avx512", "llvm -mcpu=core-avx2", "llvm -mcpu=nehalem")
+"""Tried after those of the platforms: TVM packs channels by the width of vectors, and the tasks of a dataset
+may have been split off for another platform than the one that measured them."""
+
+
+def rebuilt_tasks(
+    tasks: Mapping[str, Mapping[str, int]], targets: Sequence[str], tell: Callable[[str], None]
+) -> Iterator[Any]:
+    """Split built-in networks into tasks until all are there that are looked for; that takes minutes.
+
+    Args:
+        tasks: workload key -> the networks that have it; what to look for.
+        targets: of the platforms; which tasks a network has depends on it.
+        tell: is told in words what is going on.
+
+    Yields:
+        `auto_scheduler.SearchTask`, each once; those of networks that are not built in are left out.
+    """
+    wanted = dict(tasks)
+    texts = list(dict.fromkeys([*targets, *OTHER_TARGETS]))
+    tried: set[str] = set()
+    while networks := Counter(n for weights in wanted.values() for n in weights if n not in tried):
+        network = networks.most_common(1)[0][0]
+        tried.add(network)
+        for text in list(texts):
+            if not any(network in weights for weights in wanted.values()):
+                break
+            tell(f"per-store features: splitting {network} into tasks, {len(wanted)} still to be found")
+            found = [
+                task
+                for task in _tasks_of(network, text)
+                if wanted.pop(str(task.workload_key), None) is not None
+            ]
+            if found:  # it is likely to be right for the other networks, too
+                texts.remove(text)
+                texts.insert(0, text)
+            yield from found
+
+
+def _tasks_of(network: str, target_text: str) -> list[Any]:
+    """None of what is no built-in network, or of a target that this TVM does not know."""
+    try:
+        target = target_of(target_text, here=False)
+        with quiet_builds():
+            return extract_tasks(load_network(network)[:2], str(target), hardware_of(target))[0]
+    except (NetworkError, TuningError):
+        return []
+
+
+def rows_of(task: Any, lines: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """The features of some programs.
+
+    Args:
+        task: `auto_scheduler.SearchTask` that they are of.
+        lines: their records.
+
+    Returns:
+        (S, 164) rows of all, and (n,) how many each has; none where TVM could not lower it.
+    """
+    load_tvm()
+    from tvm.auto_scheduler import feature, measure_record
+
+    workload_key, target = str(task.workload_key), str(task.target)
+    states = [
+        measure_record.load_record_from_string(with_task(line, workload_key, target))[0].state
+        for line in lines
+    ]
+    parts = []
+    for part in feature.get_per_store_features_from_states(states, task):
+        rows = np.asarray(part, np.float32)
+        usable = rows.ndim == 2 and rows.shape[1:] == (WIDTH,) and np.isfinite(rows).all()
+        parts.append(rows[np.lexsort(rows.T[::-1])] if usable else np.empty((0, WIDTH), np.float32))
+    return np.concatenate(parts), np.array([len(rows) for rows in parts], np.int32)
+
+
+def with_task(line: str, workload_key: str, target: str) -> str:
+    """A record with another task; a built dataset's records have none."""
+    record = json.loads(line)
+    record["i"][0][:2] = [workload_key, target]
+    return json.dumps(record)

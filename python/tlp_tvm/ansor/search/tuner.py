@@ -1,0 +1,214 @@
+"""Ansor's part of a tuning (`tuning.flow.Tuner`): Relay networks, TVM's task scheduler, its record logs."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from tlp_tvm.adapting.search_scores import Scorer, load_scorer, model_name, model_source
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.loading.targets import cores_of, hardware_of, quiet_builds, runs_here, target_of
+from tlp_tvm.ansor.measuring.pools import StatePool
+from tlp_tvm.ansor.networks.builtin import canonical_name, network_from
+from tlp_tvm.ansor.networks.end_to_end import build_tuned, build_untuned, compare, random_inputs
+from tlp_tvm.ansor.networks.layout_rewrite import keep_layout_where_needed
+from tlp_tvm.ansor.networks.library import save_tuned
+from tlp_tvm.ansor.networks.tasks import extract_tasks
+from tlp_tvm.ansor.search.cost_model import TLPCostModel
+from tlp_tvm.ansor.search.scheduler import SearchSettings, measures_per_round, search
+from tlp_tvm.ansor.search.similar import similar_programs
+from tlp_tvm.ansor.search.zero_shot import choose_programs
+from tlp_tvm.errors import TuningError
+from tlp_tvm.files import write_whole
+from tlp_tvm.latency import latency_of
+from tlp_tvm.measuring.stopping import StopOnInterrupt
+from tlp_tvm.model.scoring import platform_or_mean
+from tlp_tvm.tuning.history import History, best_programs, teach
+from tlp_tvm.tuning.run_folder import RunFolder
+from tlp_tvm.tuning.tune_observer import TuneObserver
+from tlp_tvm.tuning.tune_progress import Progress
+from tlp_tvm.tuning.tune_settings import TuneSettings
+from tlp_tvm.tuning.turns import EndToEnd
+from tlp_tvm.tuning.warm_start import gather, sources_of
+
+
+class RelayTuner:
+    """One network in Relay; the attributes and methods are those of `tuning.flow.Tuner`."""
+
+    tables: tuple[str, ...] = ()
+
+    def __init__(self, settings: TuneSettings, model: str | Scorer, observer: TuneObserver) -> None:
+        """Load the network and the model, and refuse what cannot be; nothing is written."""
+        self._settings = settings
+        self._observer = observer
+        self._target = target_of(settings.target, here=settings.trials > 0)
+        self.network = canonical_name(settings.network)
+        self._module, self._parameters, self._inputs = network_from(settings.network, settings.shapes)
+        scorer = load_scorer(model)
+        head = settings.platform or platform_or_mean(scorer, str(self._target))
+        self._cost_model = TLPCostModel(scorer, head, online=settings.online)
+        self.model, self.model_source = model_name(scorer), model_source(model)
+        self.target = str(self._target)
+        self.platform = self._cost_model.platform_for(self.target)
+        self.runs_here = runs_here(self._target)
+        if settings.warm_start and not settings.trials:
+            raise TuningError(
+                "--warm-start: expected programs to measure, found --trials 0; choose --trials 1 or more, "
+                "or leave it out"
+            )
+        sources_of(settings.warm_start)
+        self._tuned: Any = None
+        self._lines: dict[str, str] = {}
+
+    @property
+    def error(self) -> BaseException | None:
+        return self._cost_model.error
+
+    @property
+    def _threads(self) -> int:
+        return self._settings.measure.threads or cores_of(self._target)
+
+    def split(self) -> list[dict[str, Any]]:
+        with quiet_builds():
+            network = (self._module, self._parameters)
+            extracted, self._weights = extract_tasks(network, self.target, hardware_of(self._target))
+            self._tasks, self._kept = keep_layout_where_needed(extracted)
+        self._keys = [str(task.workload_key) for task in self._tasks]
+        trials, count = self._settings.trials, len(self._tasks)
+        if 0 < trials < count:
+            raise TuningError(
+                f"--trials {trials}: expected at least one program for each of the {count} "
+                f"tasks of {self.network}; choose --trials {count} or more, better {count * 16}"
+            )
+        return [
+            {
+                "name": str(task.desc),
+                "workload_key": str(task.workload_key),
+                "weight": int(weight),
+                "flops": float(task.compute_dag.flop_ct),
+            }
+            for task, weight in zip(self._tasks, self._weights, strict=True)
+        ]
+
+    def build_untuned(self) -> None:
+        with quiet_builds():
+            self._untuned = build_untuned(self._module, self._parameters, self._target)
+
+    def known(self, folder: RunFolder, history: History) -> list[float]:
+        found = best_programs([folder.log, folder.warm], self._keys) if self._settings.trials else {}
+        return [found.get(key, (np.inf, ""))[0] for key in self._keys]
+
+    def prepare(self, folder: RunFolder, history: History) -> None:
+        settings = self._settings
+        trials, count = settings.trials, len(self._tasks)
+        self._per_round = settings.measures_per_round or measures_per_round(trials, count)
+        if settings.warm_start:
+            self._observer.step("reading earlier logs")
+            wanted = {(str(task.workload_key), str(task.target)) for task in self._tasks}
+            target = load_tvm().target.Target
+            sources = settings.warm_start
+            start = gather(sources, wanted, lambda text: str(target(text)), folder.warm)
+            self._observer.warmed(start.used, start.passed_over)
+        if settings.online:
+            teach(self._cost_model, [folder.warm, folder.log])
+        self._starts = self._similar(history)
+
+    def _similar(self, history: History) -> dict[str, list[Any]]:
+        """Programs of similar tasks, for the tasks of which nothing was measured yet."""
+        settings = self._settings
+        fresh = [task for task, count in zip(self._tasks, history.counts, strict=True) if not count]
+        if not (settings.similar and settings.warm_start and fresh):
+            return {}
+        self._observer.step("making programs of similar tasks fit")
+        each = max(1, self._per_round // 2)
+        return similar_programs(sources_of(settings.warm_start), fresh, each, settings.seed)
+
+    def pool(self, output: IO[Any], progress: Progress, check: Callable[[], None]) -> StatePool:
+        dump = load_tvm().auto_scheduler.measure_record.dump_record_to_string
+        place = {key: i for i, key in enumerate(self._keys)}
+
+        def on_result(program: Any, result: Any, reason: str) -> None:
+            progress.write(str(dump(program, result)))
+            if not reason:
+                progress.ran(place[str(program.task.workload_key)], latency_of(result))
+            progress.measured(reason)
+
+        how = dataclasses.replace(self._settings.measure, threads=self._threads)
+        return StatePool(how, output, on_result, check)
+
+    def search(
+        self, folder: RunFolder, history: History, pool: Any, stop: StopOnInterrupt, progress: Progress
+    ) -> None:
+        settings = self._settings
+        known = zip(self._keys, self.known(folder, history), strict=True)
+        pool.best.update({key: latency for key, latency in known if np.isfinite(latency)})
+        search(
+            self._tasks,
+            self._weights,
+            self._cost_model,
+            folder.log,
+            history,
+            SearchSettings(
+                settings.trials,
+                self._per_round,
+                settings.population,
+                settings.seed,
+                diverse=settings.choose == "diverse",
+                headroom=settings.scheduler == "headroom",
+                patience=settings.patience,
+            ),
+            stop=stop,
+            on_round=lambda i: self._observer.round(str(self._tasks[i].desc)),
+            warm=folder.warm if folder.warm.exists() and folder.warm.stat().st_size else None,
+            starts=self._starts,
+        )
+
+    def choose(self, folder: RunFolder, chosen_before: bool, stop: StopOnInterrupt) -> None:
+        found = best_programs([folder.best], self._keys) if chosen_before else {}
+
+        def on_task(task: Any) -> None:
+            stop.check()
+            self._observer.round(str(task.desc))
+
+        self._lines = choose_programs(
+            self._tasks,
+            self._cost_model,
+            folder.best,
+            {key: line for key, (_, line) in found.items()},
+            population=self._settings.population,
+            seed=self._settings.seed,
+            on_task=on_task,
+        )
+
+    def take(self, folder: RunFolder, history: History) -> set[str]:
+        if self._settings.trials:
+            best = best_programs([folder.log, folder.warm], self._keys)
+            self._lines = {key: line for key, (_, line) in best.items()}
+        if self._lines:
+            write_whole(folder.best, "".join(self._lines.values()))
+        return set(self._lines)
+
+    def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
+        network = (self._module, self._parameters, self._target)
+        try:
+            with quiet_builds():
+                self._tuned = build_tuned(*network, folder.best, self._kept, set(self._keys))
+                names = (folder.path, self.network, self.runs_here)
+                return save_tuned(self._tuned, self._module, self._inputs, self._target, *names), ""
+        except (TuningError, RuntimeError, OSError) as failure:
+            if self.runs_here and self._tuned is None:  # of a target elsewhere the records are worth having
+                raise
+            return None, str(failure).strip().splitlines()[-1]
+
+    def best_file(self, folder: RunFolder) -> Path:
+        return folder.best
+
+    def compare(self, turns: int) -> EndToEnd | None:
+        if self._tuned is None:
+            return None
+        values = random_inputs(self._module, self._parameters)
+        return compare(self._untuned, self._tuned, values, self._target, turns, self._threads)

@@ -1,0 +1,1 @@
+"""Compiling and timing MetaSchedule's programs."""

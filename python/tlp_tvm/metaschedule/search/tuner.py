@@ -1,0 +1,209 @@
+"""MetaSchedule's part of a tuning (`tuning.flow.Tuner`): Relax networks, TVM's own search, its database.
+
+The run's folder is a working folder of MetaSchedule too: its database is all that says what was measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from tlp_tvm.adapting.search_scores import Scorer, load_scorer, model_name, model_source
+from tlp_tvm.errors import TuningError
+from tlp_tvm.measuring.stopping import StopOnInterrupt
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.loading.targets import cores_of, flags_of, target_of
+from tlp_tvm.metaschedule.measuring.pools import TracePool
+from tlp_tvm.metaschedule.networks import end_to_end
+from tlp_tvm.metaschedule.networks.builtin import canonical_name, network_from, tasks_of
+from tlp_tvm.metaschedule.networks.library import save_tuned
+from tlp_tvm.metaschedule.networks.planning import TraceTask
+from tlp_tvm.metaschedule.reading.records import RECORDS
+from tlp_tvm.model.scoring import platform_or_mean
+from tlp_tvm.records.source import WORKLOADS
+from tlp_tvm.tuning.history import History, teach
+from tlp_tvm.tuning.run_folder import RunFolder
+from tlp_tvm.tuning.tune_observer import TuneObserver
+from tlp_tvm.tuning.tune_progress import Progress
+from tlp_tvm.tuning.tune_settings import MOST_PER_ROUND, TuneSettings
+from tlp_tvm.tuning.turns import EndToEnd
+
+TVMS_MODELS = ("random", "xgb", "mlp")
+"""Cost models of MetaSchedule's own, by name."""
+
+_ANSORS = {
+    "shapes": ({}, "--shape"),
+    "warm_start": ((), "--warm-start"),
+    "similar": (False, "--similar"),
+    "choose": ("diverse", "--choose"),
+    "scheduler": ("gradient", "--scheduler"),
+    "patience": (0, "--patience"),
+}
+"""Settings that it does not have -> what they must be, and what the command line calls them."""
+
+
+class RelaxTuner:
+    """One network in Relax; the attributes and methods are those of `tuning.flow.Tuner`."""
+
+    tables = (WORKLOADS,)
+    error: BaseException | None = None
+    runs_here = True
+
+    def __init__(self, settings: TuneSettings, model: str | Scorer, observer: TuneObserver) -> None:
+        """Load the network and the model, and refuse what cannot be; nothing is written."""
+        _check(settings)
+        self._settings = settings
+        self._observer = observer
+        self._target = target_of(settings.target)
+        self.target = flags_of(self._target)
+        self.network = canonical_name(settings.network)
+        self._module, self._parameters = network_from(settings.network)
+        load_tvm()
+        from tvm.relax.transform import BindParams
+        from tvm.s_tir import meta_schedule as ms
+
+        self._bound = BindParams("main", self._parameters)(self._module)
+        self._learns = not (isinstance(model, str) and model in TVMS_MODELS)
+        if not self._learns:
+            self._cost_model, self.platform = ms.cost_model.CostModel.create(model), ""
+            self.model = self.model_source = str(model)
+            return
+        from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
+
+        scorer = load_scorer(model)
+        self.platform = settings.platform or platform_or_mean(scorer, self.target)
+        self._cost_model = TLPCostModel(scorer, self.platform, online=settings.online)
+        self.model, self.model_source = model_name(scorer), model_source(model)
+
+    @property
+    def _threads(self) -> int:
+        return self._settings.measure.threads or cores_of(self._target)
+
+    def split(self) -> list[dict[str, Any]]:
+        self._tasks = [TraceTask(task) for task in tasks_of(self._bound, self._target)]
+        return [
+            {
+                "name": task.desc,
+                "workload_key": task.workload_key,
+                "weight": int(task.task.weight),
+                "flops": task.flop,
+            }
+            for task in self._tasks
+        ]
+
+    def build_untuned(self) -> None:
+        self._untuned = end_to_end.compiled(self._module, self._parameters, self._target)
+
+    def known(self, folder: RunFolder, history: History) -> list[float]:
+        return [float(latency) for latency in history.best]
+
+    def prepare(self, folder: RunFolder, history: History) -> None:
+        if self._learns and self._settings.online:
+            teach(self._cost_model, [folder.log])
+
+    def pool(self, output: IO[Any], progress: Progress, check: Callable[[], None]) -> TracePool:
+        how = dataclasses.replace(self._settings.measure, threads=self._threads)
+        return TracePool(how, output, check)
+
+    def search(
+        self, folder: RunFolder, history: History, pool: Any, stop: StopOnInterrupt, progress: Progress
+    ) -> None:
+        from tvm.s_tir import meta_schedule as ms
+        from tvm.s_tir.meta_schedule.relax_integration import extracted_tasks_to_tune_contexts
+
+        from tlp_tvm.metaschedule.measuring.for_tvm import OnRound, Synced, builder_and_runner
+
+        settings = self._settings
+        with _without_nameless_handlers():
+            contexts, weights = extracted_tasks_to_tune_contexts(
+                [task.task for task in self._tasks],
+                str(folder.path),
+                strategy=ms.search_strategy.EvolutionarySearch(population_size=settings.population),
+                num_threads=cores_of(self._target),
+                seed=settings.seed,
+            )
+        builder, runner = builder_and_runner(pool, progress.measured)
+
+        def on_round(task: int, latencies: list[float]) -> None:
+            for latency in latencies:
+                progress.ran(task, latency)
+            self._observer.round(self._tasks[task].desc)
+
+        callbacks = ms.measure_callback
+        ms.tune_tasks(
+            tasks=contexts,
+            task_weights=weights,
+            work_dir=str(folder.path),
+            max_trials_global=settings.trials - len(history),
+            num_trials_per_iter=settings.measures_per_round or MOST_PER_ROUND,
+            builder=builder,
+            runner=runner,
+            database=_database(folder.path),
+            cost_model=self._cost_model,
+            measure_callbacks=[
+                callbacks.AddToDatabase(),
+                Synced([folder.log, folder.path / WORKLOADS], progress),
+                callbacks.UpdateCostModel(),
+                OnRound(on_round),
+            ],
+        )
+
+    def choose(self, folder: RunFolder, chosen_before: bool, stop: StopOnInterrupt) -> None:
+        raise TuningError(
+            "--trials 0: expected programs to measure, as metaschedule does not choose without; choose "
+            "--trials 1 or more"
+        )
+
+    def take(self, folder: RunFolder, history: History) -> set[str]:
+        pairs = zip(self._tasks, history.best, strict=True)
+        return {task.workload_key for task, best in pairs if best < float("inf")}
+
+    def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
+        records = _database(folder.path)
+        self._tuned = end_to_end.compiled(self._module, self._parameters, self._target, records)
+        inputs = end_to_end.random_inputs(self._bound)
+        outputs = end_to_end.run_once(self._tuned, inputs, self._target)
+        return save_tuned(self._tuned, self._target, folder.path, self.network, inputs, outputs), ""
+
+    def best_file(self, folder: RunFolder) -> Path:
+        return folder.log
+
+    def compare(self, turns: int) -> EndToEnd | None:
+        inputs = end_to_end.random_inputs(self._bound)
+        return end_to_end.compare(self._untuned, self._tuned, inputs, self._target, turns, self._threads)
+
+
+def _check(settings: TuneSettings) -> None:
+    """Refuse what it lacks."""
+    given = [flag for name, (usual, flag) in _ANSORS.items() if getattr(settings, name) != usual]
+    given += ["--hopeless"] if settings.measure.hopeless else []
+    given += ["--trials 0"] if not settings.trials else []
+    if given:
+        raise TuningError(
+            f"{given[0]}: expected options that metaschedule has, found one of ansor's; leave it out"
+        )
+
+
+@contextmanager
+def _without_nameless_handlers() -> Iterator[None]:
+    """TVM asks every handler of its logger for its name, and stops at one that has none."""
+    logger = logging.getLogger("tvm.s_tir.meta_schedule")
+    nameless = [handler for handler in logger.handlers if handler.get_name() is None]
+    for handler in nameless:
+        logger.removeHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in nameless:
+            logger.addHandler(handler)
+
+
+def _database(out: Path) -> Any:
+    load_tvm()
+    from tvm.s_tir import meta_schedule as ms
+
+    return ms.database.JSONDatabase(str(out / WORKLOADS), str(out / RECORDS))

@@ -1,0 +1,73 @@
+"""A tuning task, and what a dataset's table says of it."""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from tlp_tvm.network_names import split_of
+
+
+@dataclass
+class PlannedTask(abc.ABC):
+    """A tuning task and the networks that it appears in; a framework says what the task is."""
+
+    task: Any
+    """TVM's."""
+    weights: dict[str, int] = field(default_factory=dict)
+    """Network -> how often it appears there."""
+    workload: int = -1
+    """Line of the folder's table of workloads, where the framework has one."""
+
+    @property
+    def workload_line(self) -> str | None:
+        """Its line in that table; None where records say themselves what they compute."""
+        return None
+
+    @property
+    @abc.abstractmethod
+    def workload_key(self) -> str:
+        """TVM's key: the subgraph and its shapes, whatever the target."""
+
+    @property
+    @abc.abstractmethod
+    def flop(self) -> float:
+        """Floating-point operations of one run."""
+
+    @property
+    @abc.abstractmethod
+    def desc(self) -> str:
+        """What TVM calls it."""
+
+    @property
+    def id(self) -> str:
+        """Short name of the workload in file names."""
+        return task_id(self.workload_key)
+
+    @property
+    def split(self) -> str:
+        """Where evaluation holds out one of its networks, "test"; else "train"."""
+        return "test" if any(split_of(name) == "test" for name in self.weights) else "train"
+
+    @property
+    def entries(self) -> list[dict[str, Any]]:
+        """Its lines in the dataset's table of tasks, but for "measured"."""
+        return [
+            {
+                "task": self.id,
+                "split": split_of(network),
+                "network": network,
+                "weight": weight,
+                "workload_key": self.workload_key,
+                "flop": self.flop,
+                "desc": self.desc,
+            }
+            for network, weight in self.weights.items()
+        ]
+
+
+def task_id(workload_key: str) -> str:
+    """12 hexadecimal characters that stand for a workload in file names."""
+    return hashlib.md5(workload_key.encode(), usedforsecurity=False).hexdigest()[:12]

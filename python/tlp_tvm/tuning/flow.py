@@ -1,0 +1,402 @@
+"""Tune a whole network: tasks, search with a learned cost model, and the network before and after.
+
+The order of things is the same for every framework; what differs a framework's `Tuner` does.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import os
+import platform as machine
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+
+from tlp_tvm._core import __version__
+from tlp_tvm.adapting.search_scores import Scorer
+from tlp_tvm.errors import TuningError
+from tlp_tvm.folder_lock import held
+from tlp_tvm.framework import DEFAULT, framework_named
+from tlp_tvm.logs import mend_log
+from tlp_tvm.machine.cpu import this_cpu
+from tlp_tvm.measuring.native_messages import native_messages_to
+from tlp_tvm.measuring.pool import MeasuringPool
+from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
+from tlp_tvm.tuning.curve import draw_curve
+from tlp_tvm.tuning.history import History, read_history
+from tlp_tvm.tuning.run_folder import CURE, RunFolder, read_run
+from tlp_tvm.tuning.tune_observer import Steps, TuneObserver
+from tlp_tvm.tuning.tune_progress import Progress
+from tlp_tvm.tuning.tune_settings import TaskResult, TuneResult, TuneSettings
+from tlp_tvm.tuning.turns import EndToEnd
+
+UNBOUNDED_TRIALS = 100_000
+"""Programs to measure where only time limits a tuning."""
+
+
+class Tuner(Protocol):
+    """One network under one framework, from its file to its library; made before anything is written."""
+
+    network: str
+    target: str
+    model: str
+    """Its name."""
+    model_source: str
+    """By what it can be loaded again."""
+    platform: str
+    """The head that scores."""
+    runs_here: bool
+    """Whether this machine runs programs for the target."""
+    error: BaseException | None
+    """The first error inside a call from TVM, whose frames may lose it."""
+    tables: tuple[str, ...]
+    """Names of the files that the record log needs beside it."""
+
+    def split(self) -> list[dict[str, Any]]:
+        """The tasks of the network: name, workload_key, weight and flops of each.
+
+        Raises:
+            TuningError: there are more tasks than programs to measure.
+        """
+        ...
+
+    def build_untuned(self) -> None:
+        """Compile the network without records, to be held against."""
+        ...
+
+    def known(self, folder: RunFolder, history: History) -> list[float]:
+        """Latency of each task's fastest known program, seconds; infinity for a task without one."""
+        ...
+
+    def prepare(self, folder: RunFolder, history: History) -> None:
+        """Take in what earlier calls and logs teach, before the search begins."""
+        ...
+
+    def pool(self, output: IO[Any], progress: Progress, check: Callable[[], None]) -> MeasuringPool:
+        """What measures; a context manager that tells `progress` of each program."""
+        ...
+
+    def search(
+        self, folder: RunFolder, history: History, pool: Any, stop: StopOnInterrupt, progress: Progress
+    ) -> None:
+        """Measure programs until there are as many as were asked for."""
+        ...
+
+    def choose(self, folder: RunFolder, chosen_before: bool, stop: StopOnInterrupt) -> None:
+        """Have the model choose a program of each task, without measuring.
+
+        Args:
+            folder: of the run.
+            chosen_before: whether what the folder holds was chosen in the same way.
+            stop: asked between tasks.
+
+        Raises:
+            TuningError: the framework cannot.
+        """
+        ...
+
+    def take(self, folder: RunFolder, history: History) -> set[str]:
+        """Workload keys of the tasks that have a program for the network, which is noted in the folder."""
+        ...
+
+    def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
+        """Compile the network with the programs taken.
+
+        Returns:
+            The library; or None, and why it did not compile.
+        """
+        ...
+
+    def best_file(self, folder: RunFolder) -> Path:
+        """Where the programs taken are."""
+        ...
+
+    def compare(self, turns: int) -> EndToEnd | None:
+        """Time the network untuned and tuned; None where it did not compile."""
+        ...
+
+
+def tune(
+    network: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    minutes: float = 0.0,
+    trials: int | None = None,
+    framework: str = DEFAULT,
+    model: str | os.PathLike[str] | Scorer = "",
+    target: str = "",
+    seed: int = 0,
+    observer: TuneObserver | None = None,
+) -> TuneResult:
+    """Tune a whole network, or resume a tuning that was stopped.
+
+    Args:
+        network: a built-in name, e.g. "resnet_18-224", or the path of a file.
+        out: folder of the run.
+        minutes: after which no more programs are measured; 0 for no limit.
+        trials: programs to measure in all; without it 200, or as many as `minutes` allow.
+        framework: "ansor" or "metaschedule".
+        model: a shipped name, a checkpoint folder, an exported file, or a model; empty for the shipped one.
+        target: TVM target; empty for this machine's CPU.
+        seed: of the search.
+        observer: is told how it goes.
+
+    Returns:
+        The result; `run.json` in the folder says the same.
+
+    Raises:
+        TuningError: it cannot start, was stopped, or its result does not build.
+        NetworkError: no such network.
+        ModelFileError: the model cannot be read.
+        RecordError: the log of the run is damaged.
+    """
+    usual = UNBOUNDED_TRIALS if minutes else TuneSettings.trials
+    named = os.fspath(model) if isinstance(model, os.PathLike) else model
+    settings = TuneSettings(
+        network=os.fspath(network),
+        out=Path(out),
+        model=named,
+        target=target,
+        trials=usual if trials is None else trials,
+        seed=seed,
+        framework=framework,
+        minutes=minutes,
+        hide_messages=True,
+    )
+    return tune_network(settings, observer)
+
+
+def tune_network(settings: TuneSettings, observer: TuneObserver | None = None) -> TuneResult:
+    """Tune a network, or resume a tuning that was stopped.
+
+    Args:
+        settings: what to tune and how.
+        observer: is told how it goes.
+
+    Returns:
+        The result; `run.json` in the folder of the run says the same.
+
+    Raises:
+        TuningError: it cannot start, was stopped, or its result does not build.
+        NetworkError: no such network.
+        ModelFileError: the model cannot be read, or is of another framework.
+        RecordError: the log of the run is damaged.
+    """
+    return _Tuning(settings, observer or TuneObserver()).run()
+
+
+class _Tuning(Steps):
+    """One call of `tune_network`, step by step."""
+
+    def __init__(self, settings: TuneSettings, observer: TuneObserver) -> None:
+        super().__init__(observer)
+        self.framework = framework_named(settings.framework)
+        self.settings = dataclasses.replace(
+            settings, population=settings.population or self.framework.population
+        )
+        self.failures: collections.Counter[str] = collections.Counter()
+        self.deadline = time.monotonic() + settings.minutes * 60 if settings.minutes else None
+
+    def run(self) -> TuneResult:
+        settings = self.settings
+        usual = str(read_run(settings.out).get("model_source", self.framework.default_model))
+        self.tuner: Tuner = self.framework.tuner(settings, settings.model or usual, self.observer)
+        with held(settings.out, TuningError, CURE):
+            return self._run()
+
+    def _run(self) -> TuneResult:
+        settings, tuner = self.settings, self.tuner
+        folder = RunFolder(settings.out, self.framework.log)
+        before = folder.begin(self._description())
+        if not settings.trials and folder.log.stat().st_size:
+            raise TuningError(
+                f"{folder.log}: expected no measured programs for --trials 0, found some, "
+                "which are worth more than a choice without measuring; choose another --out"
+            )
+        for name in (folder.log.name, *tuner.tables):
+            mend_log(folder.path / name)
+        with self.step("tasks", "splitting the network into tasks"):
+            self.planned = tuner.split()
+        folder.write({**before, **self._description(), "planned": self.planned})
+        if tuner.runs_here:
+            with self.step("build", "building the network without records"):
+                tuner.build_untuned()
+        known = self._read(folder)
+        if settings.trials:
+            self._search(folder, known)
+        else:
+            self._choose(folder, before.get("choice") == self._choice())
+        history = self._read(folder)
+        taken = tuner.take(folder, history)
+        if not taken:
+            raise TuningError(
+                f"{folder.log}: expected programs that run, found none; {_most_common(self.failures)}"
+            )
+        with self.step("build", "building the network from the records"):
+            library, no_library = tuner.build_tuned(folder)
+        ended = None
+        if tuner.runs_here:
+            with self.step("compare", "timing the network, untuned and tuned in turns"):
+                ended = tuner.compare(settings.turns)
+        return self._finish(folder, history, len(known), taken, library, no_library, ended)
+
+    def _read(self, folder: RunFolder) -> History:
+        return read_history(folder.log, [task["workload_key"] for task in self.planned])
+
+    def _search(self, folder: RunFolder, history: History) -> None:
+        """Measure what is left to measure."""
+        settings, tuner = self.settings, self.tuner
+        self.observer.planned(len(self.planned), settings.trials, len(history))
+        if len(history) >= settings.trials:
+            return
+        tuner.prepare(folder, history)
+        weights = [int(task["weight"]) for task in self.planned]
+        best = tuner.known(folder, history)
+        progress = Progress(folder.log, weights, len(history), best, self.failures, self.observer)
+        stop = StopOnInterrupt(self.deadline)
+        began = time.time()
+        with ExitStack() as stack:
+            output = stack.enter_context(folder.tvm_log.open("ab"))
+            if settings.hide_messages:
+                stack.enter_context(native_messages_to(output))
+            stack.enter_context(stop)
+            pool = stack.enter_context(tuner.pool(output, progress, stop.check))
+            try:
+                tuner.search(folder, history, pool, stop, progress)
+            except Exception as error:  # noqa: BLE001 - what ends a search in time is its end
+                if not stop.time_is_up or progress.error:
+                    self._explain(error, stop, progress)
+        self.seconds["measure"] += pool.seconds
+        self.seconds["search"] += time.time() - began - pool.seconds
+
+    def _explain(self, error: Exception, stop: StopOnInterrupt, progress: Progress) -> None:
+        """Raise what ended the search: TVM's frames turn an error inside a callback into one of their own."""
+        if progress.error is not None:
+            raise progress.error from error
+        if stop.requested or isinstance(self.tuner.error, KeyboardInterrupt):
+            raise Stopped(
+                f"stopped after {progress.trials} of {self.settings.trials} programs; {self.settings.out} "
+                "holds them, and the same command resumes the run"
+            ) from error
+        raise (self.tuner.error or error) from None
+
+    def _choose(self, folder: RunFolder, chosen_before: bool) -> None:
+        """Have the model choose a program of each task; what a stopped call chose stays chosen."""
+        settings, stop = self.settings, StopOnInterrupt()
+        self.observer.planned(len(self.planned), 0, 0)
+        with ExitStack() as stack:
+            output = stack.enter_context(folder.tvm_log.open("ab"))
+            if settings.hide_messages:
+                stack.enter_context(native_messages_to(output))
+            stack.enter_context(self.step("search", "choosing programs without measuring"))
+            stack.enter_context(stop)
+            try:
+                self.tuner.choose(folder, chosen_before, stop)
+            except Exception as error:
+                if stop.requested:
+                    raise Stopped(
+                        f"stopped; {folder.best} holds what was chosen, and the same command resumes the run"
+                    ) from error
+                raise (self.tuner.error or error) from None
+
+    def _finish(
+        self,
+        folder: RunFolder,
+        history: History,
+        reused: int,
+        taken: set[str],
+        library: Path | None,
+        no_library: str,
+        ended: EndToEnd | None,
+    ) -> TuneResult:
+        tuner, settings = self.tuner, self.settings
+        weights = [int(task["weight"]) for task in self.planned]
+        curve = folder.curve if np.isfinite(history.latencies).any() else None
+        if curve is not None:
+            title = f"{tuner.network}, {tuner.model}, seed {settings.seed}"
+            draw_curve(history, weights, title, curve)
+        tasks = self._tasks(folder, history, taken)
+        ran = [task.best * task.weight for task in tasks if np.isfinite(task.best)]
+        result = TuneResult(
+            network=tuner.network,
+            target=tuner.target,
+            model=tuner.model,
+            platform=tuner.platform,
+            trials=len(history),
+            reused=reused,
+            warm=_lines(folder.warm),
+            failures=dict(self.failures.most_common()),
+            tasks=tasks,
+            estimate=sum(ran) if ran else np.inf,
+            end_to_end=ended,
+            seconds=dict(self.seconds),
+            log=folder.log,
+            best=tuner.best_file(folder),
+            library=library,
+            no_library=no_library,
+            curve=curve,
+            report=folder.report,
+        )
+        folder.write({**self._description(), **result.to_dict()})
+        return result
+
+    def _tasks(self, folder: RunFolder, history: History, taken: set[str]) -> list[TaskResult]:
+        columns = (history.counts, history.failures, history.first, self.tuner.known(folder, history))
+        return [
+            TaskResult(
+                **task,
+                trials=int(trials),
+                failures=int(failures),
+                first=float(first),
+                best=float(best),
+                chosen=task["workload_key"] in taken,
+            )
+            for task, trials, failures, first, best in zip(self.planned, *columns, strict=True)
+        ]
+
+    def _description(self) -> dict[str, Any]:
+        settings, tuner = self.settings, self.tuner
+        return {
+            "framework": self.framework.name,
+            "network": tuner.network,
+            "target": tuner.target,
+            "model": tuner.model,
+            "model_source": tuner.model_source,
+            "platform": tuner.platform,
+            "seed": settings.seed,
+            "online": settings.online,
+            "population": settings.population,
+            "choice": None if settings.trials else self._choice(),
+            "measure": dataclasses.asdict(settings.measure),
+            "versions": {
+                "tlp_tvm": __version__,
+                "tvm": self.framework.tvm_version(),
+                "python": machine.python_version(),
+            },
+            "cpu": this_cpu().model,
+        }
+
+    def _choice(self) -> dict[str, Any]:
+        """What a choice without measuring depends on."""
+        settings = self.settings
+        return {
+            "model": self.tuner.model,
+            "platform": settings.platform,
+            "population": settings.population,
+            "seed": settings.seed,
+        }
+
+
+def _most_common(failures: Mapping[str, int]) -> str:
+    """Why programs failed, as a clause."""
+    reasons = collections.Counter(failures).most_common(1)
+    return f"most often a program {reasons[0][0]}" if reasons else "start anew in another --out"
+
+
+def _lines(log: Path) -> int:
+    return len(log.read_bytes().splitlines()) if log.exists() else 0
