@@ -283,7 +283,7 @@ class Framework(Protocol):
     # Tuning a whole network.
 
     def tuner(self, settings: Any, model: Any, observer: Any) -> Any:
-        """One network, ready to be tuned (`tuning.flow.Tuner`); nothing is written yet.
+        """One network, ready to be tuned (`tuning.tuner_protocol.Tuner`); nothing is written yet.
 
         Args:
             settings: `tuning.tune_settings.TuneSettings`.

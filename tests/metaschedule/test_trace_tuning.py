@@ -19,6 +19,7 @@ from tlp_tvm.metaschedule.loading.targets import target_of
 from tlp_tvm.metaschedule.networks.builtin import network_from, tasks_of
 from tlp_tvm.metaschedule.networks.library import load_tuned
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
+from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
 from tlp_tvm.pages import report_page
 from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_observer import TuneObserver
@@ -57,6 +58,24 @@ def test_a_tuning_is_gone_on_with_and_changes_no_output(tmp_path: Path) -> None:
 
     a_run_says_all_that_its_page_shows(tmp_path, second)
     a_fresh_process_runs_the_library(tmp_path)
+
+
+def test_a_resumed_run_teaches_the_model_what_its_database_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = tuned(tmp_path, 8, model="epyc-metaschedule")
+    taught: list[int] = []
+    learn = TLPCostModel.learn
+
+    def spy(model: TLPCostModel, key: str, target: str, embeddings: Any, latencies: Any) -> None:
+        taught.append(len(latencies))
+        learn(model, key, target, embeddings, latencies)
+
+    monkeypatch.setattr(TLPCostModel, "learn", spy)
+    second = tuned(tmp_path, 9, model="epyc-metaschedule")
+
+    assert second.trials > first.trials
+    assert sum(taught) == second.trials
 
 
 def a_run_says_all_that_its_page_shows(folder: Path, result: TuneResult) -> None:

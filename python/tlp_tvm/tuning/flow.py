@@ -10,10 +10,10 @@ import dataclasses
 import os
 import platform as machine
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from tlp_tvm.framework import DEFAULT, framework_named
 from tlp_tvm.logs import mend_log
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.native_messages import native_messages_to
-from tlp_tvm.measuring.pool import MeasuringPool
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.tuning.curve import draw_curve
 from tlp_tvm.tuning.history import History, read_history
@@ -33,92 +32,11 @@ from tlp_tvm.tuning.run_folder import CURE, RunFolder, read_run
 from tlp_tvm.tuning.tune_observer import Steps, TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import TaskResult, TuneResult, TuneSettings
+from tlp_tvm.tuning.tuner_protocol import Tuner
 from tlp_tvm.tuning.turns import EndToEnd
 
 UNBOUNDED_TRIALS = 100_000
 """Programs to measure where only time limits a tuning."""
-
-
-class Tuner(Protocol):
-    """One network under one framework, from its file to its library; made before anything is written."""
-
-    network: str
-    target: str
-    model: str
-    """Its name."""
-    model_source: str
-    """By what it can be loaded again."""
-    platform: str
-    """The head that scores."""
-    runs_here: bool
-    """Whether this machine runs programs for the target."""
-    error: BaseException | None
-    """The first error inside a call from TVM, whose frames may lose it."""
-    tables: tuple[str, ...]
-    """Names of the files that the record log needs beside it."""
-
-    def split(self) -> list[dict[str, Any]]:
-        """The tasks of the network: name, workload_key, weight and flops of each.
-
-        Raises:
-            TuningError: there are more tasks than programs to measure.
-        """
-        ...
-
-    def build_untuned(self) -> None:
-        """Compile the network without records, to be held against."""
-        ...
-
-    def known(self, folder: RunFolder, history: History) -> list[float]:
-        """Latency of each task's fastest known program, seconds; infinity for a task without one."""
-        ...
-
-    def prepare(self, folder: RunFolder, history: History) -> None:
-        """Take in what earlier calls and logs teach, before the search begins."""
-        ...
-
-    def pool(self, output: IO[Any], progress: Progress, check: Callable[[], None]) -> MeasuringPool:
-        """What measures; a context manager that tells `progress` of each program."""
-        ...
-
-    def search(
-        self, folder: RunFolder, history: History, pool: Any, stop: StopOnInterrupt, progress: Progress
-    ) -> None:
-        """Measure programs until there are as many as were asked for."""
-        ...
-
-    def choose(self, folder: RunFolder, chosen_before: bool, stop: StopOnInterrupt) -> None:
-        """Have the model choose a program of each task, without measuring.
-
-        Args:
-            folder: of the run.
-            chosen_before: whether what the folder holds was chosen in the same way.
-            stop: asked between tasks.
-
-        Raises:
-            TuningError: the framework cannot.
-        """
-        ...
-
-    def take(self, folder: RunFolder, history: History) -> set[str]:
-        """Workload keys of the tasks that have a program for the network, which is noted in the folder."""
-        ...
-
-    def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
-        """Compile the network with the programs taken.
-
-        Returns:
-            The library; or None, and why it did not compile.
-        """
-        ...
-
-    def best_file(self, folder: RunFolder) -> Path:
-        """Where the programs taken are."""
-        ...
-
-    def compare(self, turns: int) -> EndToEnd | None:
-        """Time the network untuned and tuned; None where it did not compile."""
-        ...
 
 
 def tune(

@@ -111,45 +111,82 @@ def search(
             begin(i)
             cost_model.update(*measure(task, states, options))
             done += len(states)
-    left = settings.trials - done
     known = [log] if done else []
     known += [warm] if warm is not None else []
+    left = settings.trials - done
+    own = _own_policies(tasks, seeds, cost_model, options, settings, known)
+    if settings.headroom:
+        spend(own, weights, left, settings.per_round, settings.patience, begin)
+        return
+    policies = _tvms_policies(tasks, seeds, cost_model, settings, known)
+    policies = [each.sketch_policy for each in own] if own else policies
+    steering = _steering(own, options, left, settings.per_round, begin)
+    scheduler = auto_scheduler.TaskScheduler(
+        list(tasks), list(weights), load_log_file=str(log) if done else None, callbacks=[steering]
+    )
+    with contextlib.suppress(_TrialsDone):
+        scheduler.tune(options, search_policy=policies, per_task_early_stopping=settings.patience or None)
 
-    if settings.headroom or settings.diverse:
-        own = [
-            ChoosingPolicy(
-                task,
-                cost_model,
-                options,
-                population=settings.population,
-                seed=seed,
-                diverse=settings.diverse,
-                logs=known,
-            )
-            for task, seed in zip(tasks, seeds, strict=True)
-        ]
-        if settings.headroom:
-            spend(own, weights, left, settings.per_round, settings.patience, begin)
-            return
+
+def _own_policies(
+    tasks: Sequence[Any],
+    seeds: Sequence[int],
+    cost_model: TLPCostModel,
+    options: Any,
+    settings: SearchSettings,
+    known: list[Path],
+) -> list[ChoosingPolicy]:
+    """Policies that choose what is measured; none where TVM's choose."""
+    if not (settings.headroom or settings.diverse):
+        return []
+    return [
+        ChoosingPolicy(
+            task,
+            cost_model,
+            options,
+            population=settings.population,
+            seed=seed,
+            diverse=settings.diverse,
+            logs=known,
+        )
+        for task, seed in zip(tasks, seeds, strict=True)
+    ]
+
+
+def _tvms_policies(
+    tasks: Sequence[Any],
+    seeds: Sequence[int],
+    cost_model: TLPCostModel,
+    settings: SearchSettings,
+    known: list[Path],
+) -> list[Any]:
+    """TVM's own policies; none where ours choose."""
+    if settings.diverse:
+        return []
+    auto_scheduler = load_tvm().auto_scheduler
     preloaded = [auto_scheduler.PreloadMeasuredStates(str(file)) for file in known] or None
-    policies = [
-        own[i].sketch_policy
-        if settings.diverse
-        else auto_scheduler.SketchPolicy(
+    return [
+        auto_scheduler.SketchPolicy(
             task,
             cost_model,
             params={"evolutionary_search_population": settings.population},
-            seed=seeds[i],
+            seed=seed,
             verbose=0,
             init_search_callbacks=preloaded,
         )
-        for i, task in enumerate(tasks)
+        for task, seed in zip(tasks, seeds, strict=True)
     ]
+
+
+def _steering(
+    own: list[ChoosingPolicy], options: Any, left: int, per_round: int, begin: Callable[[int], None]
+) -> Any:
+    """A callback that sizes TVM's rounds, puts our policies in, and ends after the last program."""
+    auto_scheduler = load_tvm().auto_scheduler
     # TVM gives up after 150 failures in a row; a task of which nothing runs may have more.
     measurer = auto_scheduler.measure.ProgramMeasurer(
         options.builder, options.runner, [], 0, max_continuous_error=_NEVER
     )
-
     callback = auto_scheduler.task_scheduler.TaskSchedulerCallback
 
     class Steering(callback):  # type: ignore[misc, valid-type]
@@ -157,16 +194,9 @@ def search(
             if left - scheduler.ct <= 0:
                 raise _TrialsDone
             scheduler.measurer = measurer
-            if settings.diverse:  # TVM takes no policies but its own when it starts
+            if own:  # TVM takes no policies but its own when it starts
                 scheduler.search_policies = own
-            scheduler.num_measures_per_round = min(settings.per_round, left - scheduler.ct)
+            scheduler.num_measures_per_round = min(per_round, left - scheduler.ct)
             begin(task_id)
 
-    scheduler = auto_scheduler.TaskScheduler(
-        list(tasks),
-        list(weights),
-        load_log_file=str(log) if done else None,
-        callbacks=[Steering()],
-    )
-    with contextlib.suppress(_TrialsDone):
-        scheduler.tune(options, search_policy=policies, per_task_early_stopping=settings.patience or None)
+    return Steering()

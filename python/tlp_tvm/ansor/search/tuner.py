@@ -1,4 +1,4 @@
-"""Ansor's part of a tuning (`tuning.flow.Tuner`): Relay networks, TVM's task scheduler, its record logs."""
+"""Ansor's part of a tuning (`tuning.tuner_protocol.Tuner`): Relay networks and TVM's task scheduler."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from tlp_tvm.tuning.warm_start import gather, sources_of
 
 
 class RelayTuner:
-    """One network in Relay; the attributes and methods are those of `tuning.flow.Tuner`."""
+    """One network in Relay; the attributes and methods are those of `tuning.tuner_protocol.Tuner`."""
 
     tables: tuple[str, ...] = ()
 

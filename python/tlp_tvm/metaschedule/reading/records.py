@@ -270,7 +270,9 @@ def _batch(file: str, block: _core.TraceBlock, keys: list[str] | None) -> Record
         elapsed=np.zeros(len(block)),
         programs=TracePrograms([block]),
         skipped=skipped,
-        skipped_lines=[sentence for _, _, sentence in block.skipped][:SKIPPED_LINES_KEPT],
+        skipped_lines=[
+            f"{file}:{line}: {sentence}" for line, _, sentence in block.skipped[:SKIPPED_LINES_KEPT]
+        ],
     )
 
 

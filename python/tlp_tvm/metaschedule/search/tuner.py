@@ -1,4 +1,4 @@
-"""MetaSchedule's part of a tuning (`tuning.flow.Tuner`): Relax networks, TVM's own search, its database.
+"""MetaSchedule's part of a tuning (`tuning.tuner_protocol.Tuner`): Relax networks, TVM's own search.
 
 The run's folder is a working folder of MetaSchedule too: its database is all that says what was measured.
 """
@@ -47,7 +47,7 @@ _ANSORS = {
 
 
 class RelaxTuner:
-    """One network in Relax; the attributes and methods are those of `tuning.flow.Tuner`."""
+    """One network in Relax; the attributes and methods are those of `tuning.tuner_protocol.Tuner`."""
 
     tables = (WORKLOADS,)
     error: BaseException | None = None

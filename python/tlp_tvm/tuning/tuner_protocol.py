@@ -1,0 +1,96 @@
+"""What a framework gives to a tuning (`Framework.tuner`): one network, from its file to its library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from tlp_tvm.measuring.pool import MeasuringPool
+from tlp_tvm.measuring.stopping import StopOnInterrupt
+from tlp_tvm.tuning.history import History
+from tlp_tvm.tuning.run_folder import RunFolder
+from tlp_tvm.tuning.tune_progress import Progress
+from tlp_tvm.tuning.turns import EndToEnd
+
+
+class Tuner(Protocol):
+    """One network under one framework, from its file to its library; made before anything is written."""
+
+    network: str
+    target: str
+    model: str
+    """Its name."""
+    model_source: str
+    """By what it can be loaded again."""
+    platform: str
+    """The head that scores."""
+    runs_here: bool
+    """Whether this machine runs programs for the target."""
+    error: BaseException | None
+    """The first error inside a call from TVM, whose frames may lose it."""
+    tables: tuple[str, ...]
+    """Names of the files that the record log needs beside it."""
+
+    def split(self) -> list[dict[str, Any]]:
+        """The tasks of the network: name, workload_key, weight and flops of each.
+
+        Raises:
+            TuningError: there are more tasks than programs to measure.
+        """
+        ...
+
+    def build_untuned(self) -> None:
+        """Compile the network without records, to be held against."""
+        ...
+
+    def known(self, folder: RunFolder, history: History) -> list[float]:
+        """Latency of each task's fastest known program, seconds; infinity for a task without one."""
+        ...
+
+    def prepare(self, folder: RunFolder, history: History) -> None:
+        """Take in what earlier calls and logs teach, before the search begins."""
+        ...
+
+    def pool(self, output: IO[Any], progress: Progress, check: Callable[[], None]) -> MeasuringPool:
+        """What measures; a context manager that tells `progress` of each program."""
+        ...
+
+    def search(
+        self, folder: RunFolder, history: History, pool: Any, stop: StopOnInterrupt, progress: Progress
+    ) -> None:
+        """Measure programs until there are as many as were asked for."""
+        ...
+
+    def choose(self, folder: RunFolder, chosen_before: bool, stop: StopOnInterrupt) -> None:
+        """Have the model choose a program of each task, without measuring.
+
+        Args:
+            folder: of the run.
+            chosen_before: whether what the folder holds was chosen in the same way.
+            stop: asked between tasks.
+
+        Raises:
+            TuningError: the framework cannot.
+        """
+        ...
+
+    def take(self, folder: RunFolder, history: History) -> set[str]:
+        """Workload keys of the tasks that have a program for the network, which is noted in the folder."""
+        ...
+
+    def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
+        """Compile the network with the programs taken.
+
+        Returns:
+            The library; or None, and why it did not compile.
+        """
+        ...
+
+    def best_file(self, folder: RunFolder) -> Path:
+        """Where the programs taken are."""
+        ...
+
+    def compare(self, turns: int) -> EndToEnd | None:
+        """Time the network untuned and tuned; None where it did not compile."""
+        ...
