@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tlp_tvm.ansor.search.tune_search import TuneSearch
 from tlp_tvm.tuning.network_plan import NetworkPlan
 
 from tlp_tvm.ansor.loading.targets import cores_of, target_of
 from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.ansor.search.tune_search import TuneSearch
 from tlp_tvm.bench.timing import machine
 from tlp_tvm.files import write_whole
 from tlp_tvm.framework import framework_named
