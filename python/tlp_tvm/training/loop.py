@@ -81,8 +81,8 @@ def train(
             state.save(folder, fingerprint)
             write_metrics(folder, state.history, state.timings)
 
-    if state.history:
-        save()  # the interruption may have lost the last line of the metrics
+    if state.history and peers.writes:
+        write_metrics(folder, state.history, state.timings)  # an interruption may have lost the last line
     for past in state.history:
         on_epoch(past)
     while len(state.history) < settings.epochs and not state.out_of_patience(settings.patience):
