@@ -107,7 +107,7 @@ class _Collection:
         if how.timing.realtime and not realtime_allowed():
             raise CollectionError(
                 "--realtime: expected the right to a real-time priority, found none; run as root or with "
-                "CAP_SYS_NICE, or leave it out"
+                "CAP_SYS_NICE, or leave out the option"
             )
         return dataclasses.replace(how, threads=how.threads or self.framework.cores(target))
 

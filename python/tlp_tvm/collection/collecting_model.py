@@ -31,13 +31,12 @@ def asked_model(asked: CollectSettings, framework: str) -> ScoringModel | None:
     if asked.labels and asked.programs_from is None:
         raise CollectionError(
             f"--labels {asked.labels}: expected --programs-from, a folder with programs to choose from, "
-            "found none; name it, or say with --programs how many new ones of each task to measure"
+            "found none; give it, or measure new programs with --programs"
         )
     if asked.model and asked.programs_from is not None and not asked.labels:
         raise CollectionError(
-            f"--model {asked.model}: expected programs to be found, found those of --programs-from "
-            f"{asked.programs_from}, which no model leads to; leave one of the two out, or choose among "
-            "those programs with --labels"
+            f"--model {asked.model}: expected programs to evolve, found those of --programs-from "
+            f"{asked.programs_from}; leave out one of the two, or choose among these programs with --labels"
         )
     name = model_name(asked, framework)
     if not name:

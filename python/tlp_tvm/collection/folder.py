@@ -183,7 +183,7 @@ class CollectionFolder:
         try:
             return json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise CollectionError(f"{path}: expected JSON, found {error}; mend it, or {CURE}") from error
+            raise CollectionError(f"{path}: expected JSON, found {error}; repair it, or {CURE}") from error
 
     def _write_json(self, name: str, content: Any) -> None:
         write_whole(self.path / name, json.dumps(content, indent=1) + "\n")

@@ -117,7 +117,8 @@ def _search(
     except Exception as error:
         if stop.requested:
             raise Stopped(
-                f"stopped in {group}; {settings.out} holds the whole ones, and the same command resumes"
+                f"stopped in {group}; {settings.out} holds the complete searches, and the same command "
+                "resumes"
             ) from error
         raise
     return sessions

@@ -128,6 +128,6 @@ def _check_measured(dataset: MeasuredDataset, platform: str, measured: Collectio
             )
     if not measured:
         raise DatasetError(
-            f"platform {platform}: expected programs that ran of at least one judged task, found "
+            f"platform {platform}: expected programs that ran of at least one test task, found "
             "none; evaluate without that platform"
         )

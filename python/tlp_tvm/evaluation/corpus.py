@@ -80,8 +80,8 @@ class Corpus:
         if self.split in (None, TRAIN_SPLIT) or not tasks:
             judged = f'the split "{self.split}"' if self.split else "all tasks"
             raise DatasetError(
-                f'dataset: expected tasks of the split "{TRAIN_SPLIT}" for baselines to learn from, beside '
-                f"those that are judged, found {judged} judged and {len(tasks)} to learn from; choose "
+                f'dataset: expected tasks of the split "{TRAIN_SPLIT}" to fit baselines to, beside '
+                f"the evaluated ones, found {judged} evaluated and {len(tasks)} to fit to; choose "
                 f"--split {TEST_SPLIT}, or --baselines random"
             )
         return tasks

@@ -156,7 +156,7 @@ def _platforms(entries: list[Any], where: str) -> tuple[Platform, ...]:
             )
         if name in (platform.name for platform in platforms):
             raise ModelFileError(
-                f"{where}: platforms: {i}: expected a name of its own, found {name!r} again; restore the file"
+                f"{where}: platforms: {i}: expected a unique name, found {name!r} again; restore the file"
             )
         platforms.append(Platform(name, target))
     return tuple(platforms)

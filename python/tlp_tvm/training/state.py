@@ -188,7 +188,7 @@ def _read(path: Path, fingerprint: str) -> tuple[dict[str, dict[str, Tensor]], d
                 parts[part][name] = file.get_tensor(key)
     except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise ModelFileError(
-            f"{path}: expected the state of a training run, found {error}; delete it to start anew"
+            f"{path}: expected the state of a training run, found {error}; delete it to start again"
         ) from error
     if metadata.get("fingerprint") != fingerprint:
         raise ModelFileError(

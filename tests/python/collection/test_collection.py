@@ -137,8 +137,8 @@ def test_a_model_leads_nothing_where_programs_are_given(collected: Path, tmp_pat
     with pytest.raises(CollectionError) as error:
         collect(settings(tmp_path, model="epyc", programs_from=collected))
     assert str(error.value) == (
-        f"--model epyc: expected programs to be found, found those of --programs-from {collected}, which no "
-        "model leads to; leave one of the two out, or choose among those programs with --labels"
+        f"--model epyc: expected programs to evolve, found those of --programs-from {collected}; leave out "
+        "one of the two, or choose among these programs with --labels"
     )
     assert not list(tmp_path.iterdir())
 
@@ -198,8 +198,8 @@ def test_a_choice_needs_programs_and_a_number(collected: Path, tmp_path: Path) -
     with pytest.raises(CollectionError) as error:
         collect(settings(tmp_path / "none", labels="7%"))
     assert str(error.value) == (
-        "--labels 7%: expected --programs-from, a folder with programs to choose from, found none; name it, "
-        "or say with --programs how many new ones of each task to measure"
+        "--labels 7%: expected --programs-from, a folder with programs to choose from, found none; give it, "
+        "or measure new programs with --programs"
     )
     for labels, sentence in (
         ("some", '--labels: expected numbers, shares or "all" such as 0,50,7%,all, found "some"'),

@@ -113,7 +113,7 @@ def test_tasks_of_plain_logs_count_where_their_programs_ran(data: MeasuredDatase
     }
     assert [rows[platform.name, MEAN_OVER_TASKS] for platform in plain.platforms] == [5, 6]
     nowhere = replace(plain, latencies=np.full(plain.latencies.shape, np.inf))
-    with pytest.raises(DatasetError, match="expected programs that ran of at least one judged task, found n"):
+    with pytest.raises(DatasetError, match="expected programs that ran of at least one test task, found n"):
         ranking_rows(nowhere, np.zeros(plain.latencies.shape))
 
 

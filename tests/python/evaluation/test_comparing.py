@@ -135,7 +135,7 @@ def test_too_few_programs_to_show_are_refused(corpus: Corpus) -> None:
     with pytest.raises(DatasetError) as error:
         compare_rankers(corpus, [ranker], seen=(0, 18))
     assert str(error.value) == (
-        f"--seen 18: expected more than 18 measured programs of every judged task, found 18 of {key} on "
+        f"--seen 18: expected more than 18 measured programs of every test task, found 18 of {key} on "
         "alpha; show at most 17"
     )
     assert ranker.fits == []
@@ -199,7 +199,9 @@ def test_baselines_need_tasks_apart_from_those_judged(tmp_path: Path) -> None:
     for split in ("train", None):
         files = sorted(tmp_path.glob("alpha/train/*"))
         corpus = Corpus(source if split else files, LAYOUT, split=split)
-        with pytest.raises(DatasetError, match='^dataset: expected tasks of the split "train" for baselines'):
+        with pytest.raises(
+            DatasetError, match='^dataset: expected tasks of the split "train" to fit baselines'
+        ):
             _ = corpus.training_tasks
 
 

@@ -113,11 +113,11 @@ def test_what_cannot_be_computed_is_said(
         (["--baselines", "gnn"], "--baselines: expected some of random, xgboost-sequence, "),
         (
             ["--seen", "0,24"],
-            "--seen 24: expected more than 24 measured programs of every judged task, found 24",
+            "--seen 24: expected more than 24 measured programs of every test task, found 24",
         ),
         (
             ["--split", "train", "--baselines", "xgboost-sequence"],
-            'dataset: expected tasks of the split "train" for',
+            'dataset: expected tasks of the split "train" to fit baselines',
         ),
         (["--split", "dev"], 'dataset: expected tasks of the split "dev", found test, train'),
         (["--platform", "abacus"], 'expected one of the platforms epyc-avx2-1c, found "abacus"'),

@@ -150,7 +150,7 @@ def test_no_such_model(tmp_path: Path) -> None:
         ),
         (
             lambda card: card["platforms"][1].update(name="alpha"),
-            "platforms: 1: expected a name of its own, found 'alpha' again; restore the file",
+            "platforms: 1: expected a unique name, found 'alpha' again; restore the file",
         ),
         (
             lambda card: card["layout"].update(name=["ansor"]),

@@ -129,4 +129,4 @@ def test_a_damaged_state_is_refused(data: MeasuredDataset, tmp_path: Path) -> No
             run(data, tmp_path, replace(SETTINGS, epochs=1))
         sentence = str(error.value)
         assert sentence.startswith(f"{tmp_path / STATE}: expected the state of a training run, found ")
-        assert sentence.endswith("; delete it to start anew")
+        assert sentence.endswith("; delete it to start again")

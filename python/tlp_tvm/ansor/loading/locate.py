@@ -80,7 +80,7 @@ def _load(candidate: Candidate) -> tuple[Any, TvmInfo]:
     except OSError as error:
         raise TvmNotFoundError(
             f"{library}: expected the library of TVM {candidate.version} to load, found: {error}; "
-            f"mend it, or {CURE} that loads"
+            f"repair it, or {CURE} that loads"
         ) from error
     remove_litter_at_exit()
     python = candidate.package.parent
@@ -93,7 +93,7 @@ def _load(candidate: Candidate) -> tuple[Any, TvmInfo]:
     except Exception as error:
         raise TvmNotFoundError(
             f"{candidate.package}: expected TVM {candidate.version} to import, "
-            f"found {type(error).__name__}: {error}; mend it, or {CURE} that imports"
+            f"found {type(error).__name__}: {error}; repair it, or {CURE} that imports"
         ) from error
     info = TvmInfo(
         version=str(tvm.__version__),

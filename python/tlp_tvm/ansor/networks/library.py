@@ -35,7 +35,7 @@ def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:
     if not runs_here(target):
         raise TuningError(
             f"{library}: expected a machine that runs programs for {target}, found one that does not; "
-            "load it where it is to run"
+            "load it on such a machine"
         )
     device = tvm.device(str(target.kind.name), 0)
     try:

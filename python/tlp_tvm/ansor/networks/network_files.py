@@ -237,7 +237,7 @@ def _import(path: str, read: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
     except Exception as error:
         raise NetworkError(
             f"{path}: expected a network of operators that TVM can import, found: {_last_line(error)}; "
-            "export it without these, traced and for inference"
+            "export it without these, traced for inference"
         ) from error
 
 

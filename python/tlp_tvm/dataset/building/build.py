@@ -165,7 +165,7 @@ def _source(name: str | os.PathLike[str], platform: str | None) -> DatasetSource
     if equals and before and not Path(name).exists():
         platform, name = before, after
     if is_built(name):
-        raise DatasetError(f"{name}: expected records, found a built dataset; name what it was built of")
+        raise DatasetError(f"{name}: expected records, found a built dataset; name what it was built from")
     found = find_source(name)
     if found.table is None and platform is not None:
         return replaced(found, groups=tuple(replaced(group, platform=platform) for group in found.groups))

@@ -50,7 +50,7 @@ def tenset_source(tree: str | os.PathLike[str], *, trust_pickle: bool = False) -
     except FileNotFoundError as error:
         raise DatasetError(str(error)) from error
     if not groups:
-        raise DatasetError(f"{places[0] / RECORDS}: expected a folder a platform, found none")
+        raise DatasetError(f"{places[0] / RECORDS}: expected one folder per platform, found none")
     table: dict[str, list[dict[str, Any]]] | None = None
     if trust_pickle:
         table = {}
@@ -109,7 +109,7 @@ def _text(value: Any) -> str:
     if isinstance(value, _Inert) and len(value.arguments) == 1:
         value = value.arguments[0]
     if not isinstance(value, str):
-        raise TypeError(f"a workload key that is no text but {value!r}")
+        raise TypeError(f"a workload key that is not text but {value!r}")
     return value
 
 

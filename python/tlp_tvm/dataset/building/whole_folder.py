@@ -64,7 +64,7 @@ def fresh_folder(target: Path, *, replace: bool) -> Iterator[Path]:
             if error.errno in _NO_ROOM:
                 raise OSError(
                     f"{target}: expected room to write a dataset, found none ({os.strerror(error.errno)}); "
-                    "what lay there is as it was"
+                    "the old content is unchanged"
                 ) from error
             raise
         except BaseException:

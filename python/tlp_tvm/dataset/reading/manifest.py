@@ -123,7 +123,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     stated, digest = members.get("digest"), _digest(data[len(_HEAD.format("")) + 64 :])
     if stated != digest:
         raise DatasetError(
-            f"{path}: expected the digest {stated} of what it says, found {digest}: it was changed or "
+            f"{path}: expected the digest {stated} of its content, found {digest}: it was changed or "
             "damaged; build the dataset again"
         )
     if members.get("framework", DEFAULT) not in FRAMEWORKS:

@@ -220,7 +220,7 @@ def test_the_library_is_broken(tvm_home: Path) -> None:
 
     assert refusal(TVM_HOME=str(tvm_home)) == (
         f"{library}: expected the library of TVM 0.17.dev0 to load, found: {library}: invalid ELF header; "
-        f"mend it, or {CURE} that loads"
+        f"repair it, or {CURE} that loads"
     )
 
 
@@ -229,5 +229,5 @@ def test_the_python_side_does_not_import(tvm_home: Path) -> None:
 
     assert refusal(TVM_HOME=str(tvm_home)) == (
         f"{tvm_home}/python/tvm: expected TVM 0.17.dev0 to import, found ModuleNotFoundError: "
-        f"No module named 'no_such_module_of_tvm'; mend it, or {CURE} that imports"
+        f"No module named 'no_such_module_of_tvm'; repair it, or {CURE} that imports"
     )

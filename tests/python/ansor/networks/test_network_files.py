@@ -118,7 +118,7 @@ def test_operators_that_tvm_lacks_are_named(tmp_path: Path) -> None:
         message = refusal(path, {"image": SHAPE} if path is scripted else None)
         assert message.startswith(f"{path}: expected a network of operators that TVM can import, found: ")
         assert words in message
-        assert message.endswith("; export it without these, traced and for inference")
+        assert message.endswith("; export it without these, traced for inference")
         assert "\n" not in message
 
 

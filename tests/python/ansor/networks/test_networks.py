@@ -61,7 +61,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
 
     assert str(refused.value) == (
         f'expected the name of a network, found "{name}"; choose one of {", ".join(ARCHITECTURES)}, '
-        "with an input size and a batch if you like: resnet_18-240-b4"
+        "optionally with input size and batch: resnet_18-240-b4"
     )
 
 

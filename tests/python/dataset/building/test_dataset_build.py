@@ -376,7 +376,7 @@ def test_a_full_disk_leaves_what_lay_there(tmp_path: Path) -> None:
     with child(EPYC, out, before=limit) as process:
         _, message = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "expected room to write a dataset, found none (File too large); what lay there" in message
+    assert "expected room to write a dataset, found none (File too large); the old content" in message
     assert str(out) in message
     assert open_dataset(out).manifest == first
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "source"]
