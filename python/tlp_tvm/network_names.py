@@ -80,7 +80,7 @@ def parse_name(name: str) -> tuple[str, int, int]:
             return key, int(match[1] or architecture.size or 0), int(match[2] or architecture.batch)
     raise NetworkError(
         f'expected the name of a network, found "{name}"; choose one of {", ".join(ARCHITECTURES)}, '
-        "with an input size and a batch if you like: resnet_18-240-b4"
+        "optionally with input size and batch: resnet_18-240-b4"
     )
 
 

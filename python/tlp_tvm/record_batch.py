@@ -35,7 +35,7 @@ class NativePrograms(Protocol):
         ...
 
     def encode(self, encoder: _core.Encoder, out: Embedding, threads: int) -> dict[str, Any]:
-        """Write (N, L, E), and say what the layout could not show."""
+        """Write (N, L, E), and say what the layout could not encode."""
         ...
 
     def encode_rows(
@@ -131,10 +131,10 @@ class RecordBatch:
 
         Args:
             layout: what to write where.
-            threads: native threads; 0 for every core.
+            threads: native threads; 0 for all cores.
             out: (M, L, E) float32 with M >= N to write to: the first N are returned. Batch after batch
                 into one array spares the system making new memory each time.
-            report: gets what the layout could not show.
+            report: receives counts of what the layout could not encode.
         """
         if out is None:
             out = np.empty((len(self), layout.length, layout.width), np.float32)
@@ -157,8 +157,8 @@ class RecordBatch:
         Args:
             layout: what to write where.
             records: indices of the n records to take, in any order; all when None.
-            threads: native threads; 0 for every core.
-            report: gets what the layout could not show.
+            threads: native threads; 0 for all cores.
+            report: receives counts of what the layout could not encode.
 
         Returns:
             (R, E) float32, and (n + 1,) offsets: the rows of the k-th chosen record are

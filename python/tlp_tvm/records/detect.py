@@ -44,7 +44,7 @@ def framework_of(files: Sequence[str], name: str = "records") -> str:
             first.setdefault(found, file)
     if len(first) > 1:
         said = " and ".join(f"{file} of {framework}" for framework, file in sorted(first.items()))
-        raise DatasetError(f"{name}: expected records of one framework, found {said}; take each for itself")
+        raise DatasetError(f"{name}: expected records of one framework, found {said}; use them one at a time")
     return next(iter(first), DEFAULT)
 
 
@@ -56,7 +56,7 @@ def read_records(
     Args:
         source: where the records are, of either framework.
         errors: "raise" stops at the first bad line; "skip" passes over it and counts it in `skipped`.
-        threads: native threads; 0 for every core. The result does not depend on it.
+        threads: native threads; 0 for all cores. The result does not depend on it.
 
     Raises:
         RecordError: a line is no record, or a .gz is damaged.

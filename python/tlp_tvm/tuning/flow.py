@@ -134,7 +134,7 @@ class _Tuning(Steps):
         if not settings.trials and folder.log.stat().st_size:
             raise TuningError(
                 f"{folder.log}: expected no measured programs for --trials 0, found some, "
-                "which are worth more than a choice without measuring; choose another --out"
+                "which --trials 0 would ignore; choose another --out"
             )
         for name in (folder.log.name, *tuner.tables):
             mend_log(folder.path / name)

@@ -28,7 +28,7 @@ class TuneSettings:
 
     Attributes:
         network: a built-in name or the path of a file, as the framework reads it.
-        out: folder of the run; one that exists is gone on with.
+        out: folder of the run; an existing run is resumed.
         model: what `tlp_tvm.load_model` takes, or a model, or one that the framework has itself by name;
             empty for the one that the run began with, or else the framework's own.
         target: TVM target; empty for this machine's CPU.

@@ -36,7 +36,7 @@ def gather(
         sources: TVM's record files, or folders of runs, whose log.json is read.
         wanted: workload key and target of the tasks; a record counts if it has those of one.
         same: a target of a record, spelled as those of the tasks are.
-        log: where to write them; replaced, so that what is gone on with does not depend on older files.
+        log: where to write them; replaced, so that a resumed run does not depend on older files.
 
     Raises:
         TuningError: a source is missing.

@@ -147,7 +147,7 @@ def programs_of(text: bytes, threads: int = 0) -> RecordBatch:
 
     Args:
         text: `RecordPrograms.text` of each, a line a program.
-        threads: native threads; 0 for every core.
+        threads: native threads; 0 for all cores.
 
     Raises:
         RecordError: the steps of a program are damaged.

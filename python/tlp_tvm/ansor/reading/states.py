@@ -145,9 +145,9 @@ def extract_states(
     Args:
         states: a list of Ansor's State (or StateObject), or a tvm Array of them.
         layout: what to write where.
-        threads: native threads; 0 for every core. The result does not depend on it.
+        threads: native threads; 0 for all cores. The result does not depend on it.
         out: (N, L, E) float32 to write to instead of a new array.
-        report: gets what the layout could not show.
+        report: receives counts of what the layout could not encode.
         route: "native" reads TVM's objects in place. "record" lets TVM serialise every state and reads that:
             some hundred times slower, right for any TVM; for one whose object layout the self-check refused.
 

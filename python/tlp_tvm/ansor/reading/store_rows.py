@@ -34,7 +34,7 @@ def rebuilt_tasks(
     Args:
         tasks: workload key -> the networks that have it; what to look for.
         targets: of the platforms; which tasks a network has depends on it.
-        tell: is told in words what is going on.
+        tell: receives a line before each step.
 
     Yields:
         `auto_scheduler.SearchTask`, each once; those of networks that are not built in are left out.

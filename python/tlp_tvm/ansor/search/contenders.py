@@ -60,7 +60,7 @@ def search_of(
         seed=seed,
         verbose=0,
     )
-    # TVM gives up after 150 failures in a row; this search just goes on.
+    # TVM gives up after 150 failures in a row; this search continues.
     measurer = auto_scheduler.measure.ProgramMeasurer(builder, runner, [], 0, max_continuous_error=_NEVER)
     return lambda count: policy.continue_search_one_round(count, measurer)
 

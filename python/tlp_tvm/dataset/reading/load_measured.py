@@ -35,7 +35,7 @@ def load_measured(
             a platform a target, called like the target; one name here renames the only one.
         stream: leave the programs of a built dataset on the disk and embed them when asked; None does so
             for large ones. Nothing else can be streamed.
-        threads: native threads; 0 for every core.
+        threads: native threads; 0 for all cores.
 
     Raises:
         DatasetError: nothing is there, or the records and the table of tasks disagree.

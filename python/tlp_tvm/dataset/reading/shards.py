@@ -100,7 +100,7 @@ def programs_of(framework: str, steps: pa.LargeStringArray, *, threads: int = 0)
     Args:
         framework: whose programs.
         steps: of each program, as its row has them.
-        threads: native threads; 0 for every core.
+        threads: native threads; 0 for all cores.
 
     Raises:
         RecordError: the steps of a program are damaged.

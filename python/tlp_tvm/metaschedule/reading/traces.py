@@ -128,9 +128,9 @@ def extract_traces(
     Args:
         traces: a list or tvm Array of MeasureCandidate, Schedule or Trace.
         layout: what to write where; of the framework "metaschedule".
-        threads: native threads; 0 for every core. The result does not depend on it.
+        threads: native threads; 0 for all cores. The result does not depend on it.
         out: (N, L, E) float32 to write to instead of a new array.
-        report: gets what the layout could not show.
+        report: receives counts of what the layout could not encode.
         route: "native" reads TVM's objects in place, by tvm-ffi's reflection. "json" lets TVM write every
             trace as JSON and reads that: some hundred times slower, right for any TVM with MetaSchedule.
 
