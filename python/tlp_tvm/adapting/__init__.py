@@ -1,1 +1,1 @@
-"""What a task's own measurements add to what a model has learned before."""
+"""Learning from a task's own measurements, on top of a trained model."""

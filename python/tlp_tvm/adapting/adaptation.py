@@ -1,4 +1,4 @@
-"""What a search has measured of a task, on top of what a model has learned before.
+"""What a search measured of a task, added to what the model learned before.
 
 A Gaussian process a task (`adapting.process`) on top of the model's score. Fitting takes milliseconds for the
 few hundred programs that a task is measured for.

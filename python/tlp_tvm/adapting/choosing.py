@@ -1,8 +1,8 @@
-"""Which programs that a search has found are measured: not only the best scores, which are often alike.
+"""Chooses the programs to measure: not only the best scores, which are often alike.
 
-A batch is chosen one by one, by the upper confidence bound: the expected speed and some of what is not known
-of it. After each choice what would be learned from it is taken off, so that the next one is another program
-(GP-BUCB: Desautels, Krause and Burdick, JMLR 2014, without their change of the factor).
+A batch is picked one by one by the upper confidence bound: the expected speed plus part of its uncertainty.
+Each pick discounts what it would already teach, so that the next pick differs (GP-BUCB: Desautels, Krause and
+Burdick, JMLR 2014, without their change of the factor).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Gaussian process over embeddings, on top of a model's score: what a task's measurements say of programs.
+"""A Gaussian process over embeddings on top of a model's score, fitted to a task's measurements.
 
 Near measured programs their measurements count, far from all of them the score does. How near is near, how
 much the measurements scatter and how far speeds stray from the score is what makes the measurements most

@@ -1,4 +1,4 @@
-"""Programs of a task that are not measured yet: random ones, evolved ones, or those of another platform."""
+"""Programs of a task to measure next: random, evolved, or from another platform."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SearchScores: what the cost models of all frameworks share: a model scores, measurements refine that."""
+"""SearchScores, shared by all cost models: a model scores, and measurements refine the scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collecting: while one batch of programs compiles the next is chosen; then the batch is timed in quiet."""
+"""Collecting: while one batch compiles, the next is chosen; then the batch is timed with nothing else running."""
 
 from __future__ import annotations
 

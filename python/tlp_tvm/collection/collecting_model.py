@@ -1,4 +1,4 @@
-"""The model of a collection, if it has one: it leads the evolution, or chooses among given programs."""
+"""The optional model of a collection: it leads the evolution, or chooses among given programs."""
 
 from __future__ import annotations
 

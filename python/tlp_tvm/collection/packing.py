@@ -1,4 +1,4 @@
-"""Packing a collection: every task's records into one compressed file, and the table of workloads too."""
+"""Packs a collection: one compressed file per task, and the table of workloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of another platform's programs to measure, where not all are wanted."""
+"""Chooses some of another platform's programs to measure."""
 
 from __future__ import annotations
 

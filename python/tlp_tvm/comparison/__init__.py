@@ -1,4 +1,4 @@
-"""The same search under several cost models, taking turns, so that the machine's noise hits all alike."""
+"""One search under several cost models in turns, so that the machine's noise affects all alike."""
 
 from tlp_tvm.comparison.compare_settings import CompareObserver, CompareSettings
 from tlp_tvm.comparison.comparing import compare

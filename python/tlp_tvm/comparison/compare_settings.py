@@ -1,4 +1,4 @@
-"""What to compare, and who is told how it goes."""
+"""Settings and observer of a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks times seeds; in each group every model searches in turn, a round at a time."""
+"""Tasks times seeds; in each group every model searches in turn, one round at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A comparison as a picture: for each task the best latency against the search's own time."""
+"""A plot of a comparison: best latency of each task against the search's own time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One search of one task under one model, round by round, with a clock of its own."""
+"""One search of one task under one model, round by round, with its own clock."""
 
 from __future__ import annotations
 

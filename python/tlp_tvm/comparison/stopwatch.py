@@ -1,4 +1,4 @@
-"""Which part of a search its seconds went to."""
+"""Attributes the seconds of a search to its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison says: best latencies, and when each model reached what TVM's own had in the end."""
+"""Summary of a comparison: final latencies, and when each model matched the baseline's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measured programs: from records to what training and evaluation read."""
+"""Measured programs: from records to the data of training and evaluation."""
 
 from __future__ import annotations
 

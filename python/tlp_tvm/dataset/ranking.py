@@ -1,4 +1,4 @@
-"""Measured programs and their scores -> ranked tasks, one by one and summed up per network."""
+"""Measured programs and scores -> ranked tasks, singly and summed up per network."""
 
 from __future__ import annotations
 

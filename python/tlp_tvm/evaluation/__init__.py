@@ -1,1 +1,1 @@
-"""How well scores rank programs: top-k, rank correlation, and what chance gives."""
+"""Evaluation of rankings: top-k, rank correlation, and the level of chance."""

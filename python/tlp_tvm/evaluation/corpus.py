@@ -1,4 +1,4 @@
-"""What is ranked: measured programs, which of them may be learned from, and which are judged.
+"""The programs of an evaluation: those to learn from and those to rank.
 
 Programs go by their places in the whole dataset, the same under every layout, so that rankers which read
 programs in different ways are asked about the same ones.

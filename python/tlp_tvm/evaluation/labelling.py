@@ -1,4 +1,4 @@
-"""Which programs to label, and how many. Fewer labels are part of more: a choice is an order of all."""
+"""Which programs to label, and how many. Smaller choices are part of larger ones: a choice is an order."""
 
 from __future__ import annotations
 

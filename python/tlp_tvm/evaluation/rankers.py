@@ -1,4 +1,4 @@
-"""Rankers: what an evaluation compares, trained models and baselines alike."""
+"""Rankers: trained models and baselines in an evaluation."""
 
 from __future__ import annotations
 

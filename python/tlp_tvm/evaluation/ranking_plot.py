@@ -1,4 +1,4 @@
-"""A comparison of rankers as a picture: a row of panels a platform, a panel for each k of top-k."""
+"""A plot of an evaluation: one row of panels per platform, one panel per k of top-k."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rankers side by side on the same programs: before they know a task, and after having seen some of it."""
+"""Rankers on the same programs, before and after they have seen some programs of a task."""
 
 from __future__ import annotations
 

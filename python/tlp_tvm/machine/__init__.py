@@ -1,1 +1,1 @@
-"""This machine: its processor, what can run here, and the checks that `tlp-tvm doctor` prints."""
+"""This machine: its CPU, what can run here, and the checks of `tlp-tvm doctor`."""

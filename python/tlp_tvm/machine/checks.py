@@ -1,4 +1,4 @@
-"""Whether this environment is ready: one check a line, which `tlp-tvm doctor` prints."""
+"""Checks of this environment, one per line of `tlp-tvm doctor`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Compiling and timing programs, whatever framework they are of."""
+"""Compiling and timing programs of any framework."""

@@ -1,4 +1,4 @@
-"""What a measuring child of any framework does: live with its parent, keep programs, time them when asked.
+"""A measuring process of any framework: it ends with its parent, keeps programs and times them on request.
 
 Children are TVM's own popen workers, which import this module by name; it must stay light, and knows no TVM:
 a framework's `measuring.work` compiles. A program stays in the child that compiled it, so nothing is linked,

@@ -1,4 +1,4 @@
-"""What TVM's C++ writes to standard error, led to a file: programs it gives up on, hundreds of lines each."""
+"""Redirects what TVM's C++ writes to standard error into a file: hundreds of lines per failed program."""
 
 from __future__ import annotations
 

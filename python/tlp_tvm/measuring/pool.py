@@ -1,4 +1,4 @@
-"""Compiling and timing programs in children that live as long as the tuning.
+"""Compiles and times programs in processes that live as long as the tuning.
 
 TVM's own builders and runners start new children for every few programs, and each imports TVM first. These
 stay. They compile side by side, and then time one program after the other with nothing else going on. A child

@@ -1,4 +1,4 @@
-"""Ctrl-C during a tuning: finish the program that is being measured, keep the log, end the children."""
+"""Ctrl-C during a tuning: finish the current program, keep the log, end the measuring processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the machine is as fast as it was: the fastest program of a task, timed once more, tells.
+"""Detects a slowed-down machine by timing the fastest program of a task once more.
 
 A virtual machine is slowed down by what its host does besides: by a tenth for a minute, or to half its speed
 for some seconds (two virtual cores on one real one), and nothing inside shows why. A program that was timed

@@ -1,1 +1,1 @@
-"""How good a ranking is: numbers in, numbers out."""
+"""Metrics of rankings: numbers in, numbers out."""

@@ -1,4 +1,4 @@
-"""Rankings summed up per network: top-k beside a random pick, and rank correlation."""
+"""Rankings summed up per network: top-k and that of a random pick, and rank correlation."""
 
 from __future__ import annotations
 

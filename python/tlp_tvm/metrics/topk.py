@@ -1,4 +1,4 @@
-"""Top-k: how close the best of a model's k first choices comes to the best program there is.
+"""Top-k: how close the best of a model's k top picks comes to the best program.
 
     top-k = sum_m sum_s min_latency(m, s) * weight(m, s)
           / sum_m sum_s min_{i <= k} latency(m, s, i) * weight(m, s)

@@ -1,1 +1,1 @@
-"""Files of measured programs of any framework: finding them, and telling whose they are."""
+"""Record files of any framework: finding them and recognising the framework."""

@@ -1,4 +1,4 @@
-"""Whose programs a dataset has, and how its records and rows are read.
+"""Recognises the framework of a dataset, and reads its records and rows.
 
 A row of a dataset has a program's steps as text: of Ansor the steps of a measure record, of MetaSchedule the
 JSON of a trace. Either is read natively, and no TVM is needed for it.

@@ -1,4 +1,4 @@
-"""Platforms and tasks by number, in the order of their first record; sources that disagree are refused."""
+"""Numbers platforms and tasks in the order of their first record; refuses contradicting sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files hold records, and their text in blocks of whole lines, parsed by several threads."""
+"""Finds record files and reads them in blocks of whole lines, parsed by several threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a dataset's records lie: a dataset folder with its table of tasks, or plain record files.
+"""The source of a dataset's records: a dataset folder with its table of tasks, or plain record files.
 
 A dataset folder:
 

@@ -1,4 +1,4 @@
-"""Preparing what comes next in a thread, while something else works."""
+"""Prepares the next items in a thread while something else works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run tells of its epochs: JSON lines, the same as CSV with times, and TensorBoard for who has it.
+"""Metrics of a run's epochs: JSON lines, CSV with times, and TensorBoard if installed.
 
 The JSON lines are the numbers alone: two runs of the same recipe write the same bytes. `metrics.csv` adds
 how long each epoch took.

@@ -1,4 +1,4 @@
-"""What is trained: our recipe where nothing else is said, and the published network.
+"""The networks that are trained: our recipe by default, and the published one.
 
 Ours was chosen by cross-validation over the training tasks of `datasets/`. The defaults of `TrainSettings`
 are the other half of it.

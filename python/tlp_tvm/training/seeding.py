@@ -1,4 +1,4 @@
-"""torch's random numbers from a seed of ours."""
+"""torch's random numbers from one of our seeds."""
 
 from __future__ import annotations
 

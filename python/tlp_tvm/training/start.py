@@ -1,4 +1,4 @@
-"""Weights that a training begins with, and which of them it leaves alone."""
+"""Initial weights of a training, and which of them stay fixed."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Tuning a whole network, whatever framework searches."""
+"""Tuning a whole network with any framework."""

@@ -1,4 +1,4 @@
-"""The curve of a tuning as a picture: estimated latency of the network against programs measured."""
+"""The curve of a tuning as a plot: estimated latency of the network against measured programs."""
 
 from __future__ import annotations
 

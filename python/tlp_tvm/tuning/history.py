@@ -1,4 +1,4 @@
-"""What a tuning has measured so far, read from its record log, which is the one place where it is kept."""
+"""The measurements of a tuning so far, read from its record log, their only home."""
 
 from __future__ import annotations
 

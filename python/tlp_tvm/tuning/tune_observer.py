@@ -1,4 +1,4 @@
-"""What a tuning tells while it runs; the command line shows it, a program may too."""
+"""Progress of a tuning, for the command line or any caller."""
 
 from __future__ import annotations
 

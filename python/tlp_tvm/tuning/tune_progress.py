@@ -1,4 +1,4 @@
-"""Each measurement of a tuning goes into its log as it is made, and to the observer."""
+"""Passes each measurement of a tuning to its log and to the observer at once."""
 
 from __future__ import annotations
 

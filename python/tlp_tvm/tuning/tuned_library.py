@@ -1,4 +1,4 @@
-"""A tuned network as a library on the disk, and how a process that knows nothing else runs it.
+"""A tuned network as a library on disk, which a fresh process can run.
 
     load_tuned("runs/dqn")(data=array)
 

@@ -1,4 +1,4 @@
-"""A whole network untuned and tuned, timed side by side."""
+"""Times a whole network untuned and tuned, in turns."""
 
 from __future__ import annotations
 

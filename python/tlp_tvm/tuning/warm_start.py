@@ -1,4 +1,4 @@
-"""What earlier tunings measured of the same tasks: a start for the next one, but none of its trials."""
+"""Programs of the same tasks from earlier tunings: a start for the next one, outside its trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Children that compile and time Ansor's programs, and that TVM's own searches can be led to.
+"""Processes that compile and time Ansor's programs; TVM's own searches can use them.
 
 While a `StatePool` that stands in for TVM's `LocalBuilder` and `LocalRunner` is open, what these would do is
 done by the pool's children.

@@ -1,4 +1,4 @@
-"""Compiling here and timing on the devices behind one of TVM's RPC trackers.
+"""Compiles here and times on the devices of a TVM RPC tracker.
 
 A device that dies in the middle costs nothing but time: a program whose session ended is tried again, on
 whatever device the tracker gives next, and counts as failed only after `TRIES`.

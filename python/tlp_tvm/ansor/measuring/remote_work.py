@@ -1,4 +1,4 @@
-"""What a child does for a remote device: compile a program into a file, and have the device time it.
+"""Work of a process for a remote device: compile a program into a file and have the device time it.
 
 As in `work`, children import this module by name; it must stay light.
 """

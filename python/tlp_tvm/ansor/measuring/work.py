@@ -1,4 +1,4 @@
-"""What a measuring child does with Ansor's programs: compile just in time, keep, time when asked."""
+"""Work of a measuring process with Ansor's programs: compile just in time, keep, time on request."""
 
 from __future__ import annotations
 

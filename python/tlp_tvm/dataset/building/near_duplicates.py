@@ -1,4 +1,4 @@
-"""Tasks that are one operator graph at other batch or image sizes: their programs are near-copies.
+"""Tasks with the same operator graph at other batch or image sizes: their programs are near-copies.
 
 Ansor's workload key starts with a hash of the graph, in which some extents stand as numbers: the bounds of
 padding, the tiles of Winograd, an extent of 1. So one graph has one hash at some sizes and another at others.

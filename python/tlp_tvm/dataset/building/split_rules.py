@@ -1,4 +1,4 @@
-"""Which tasks train, validate and test. A task is on one side only, whatever the rule."""
+"""Rules that split tasks into train, validation and test. A task is always in one split only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Some programs of each task, where there are thousands: what they teach is much alike."""
+"""Keeps some programs of each task where there are thousands, which teach much the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that is written beside its place and takes it whole, or not at all."""
+"""A folder that is written beside its place and replaces it completely, or not at all."""
 
 from __future__ import annotations
 

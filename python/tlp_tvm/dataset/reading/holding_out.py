@@ -1,4 +1,4 @@
-"""Holding tasks out for validation: whole tasks, since rows of one task are near-copies of each other."""
+"""Holds out whole tasks for validation: programs of one task are near-copies of each other."""
 
 from __future__ import annotations
 

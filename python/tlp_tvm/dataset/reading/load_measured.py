@@ -1,4 +1,4 @@
-"""Measured programs from wherever they are: a built dataset, a dataset folder, or logs."""
+"""Measured programs from any source: a built dataset, a dataset folder or logs."""
 
 from __future__ import annotations
 

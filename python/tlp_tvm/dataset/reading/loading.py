@@ -1,4 +1,4 @@
-"""A built dataset -> measured programs, the same as from the records it was built of."""
+"""A built dataset -> measured programs, equal to those of the records it was built from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""manifest.json: what a built dataset says of itself, and a digest over all of it.
+"""manifest.json: the description of a built dataset, with a digest over all of it.
 
 format, version     what this is; a reader refuses another version
 digest              SHA-256 of the manifest without this member, and so of every shard's checksum

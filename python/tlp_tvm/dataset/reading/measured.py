@@ -1,4 +1,4 @@
-"""Measured programs in memory: one row a program, one column a platform."""
+"""Measured programs in memory: one row per program, one column per platform."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A built dataset whose programs stay on the disk: embeddings are made when somebody asks for them.
+"""A built dataset whose programs stay on disk: embeddings are made on demand.
 
 In memory are the place and the labels of each program, 16 bytes and 12 for every platform, and the text of
 the blocks that were read last. A block is a batch of a shard, unpacked as a whole; so whoever reads all

@@ -1,1 +1,1 @@
-"""What is in a built dataset."""
+"""Statistics of a built dataset."""

@@ -1,4 +1,4 @@
-"""What is in a built dataset: counts, collisions, spread, noise, failures and lengths, in one pass."""
+"""Counts of a built dataset in one pass: collisions, spread, noise, failures and lengths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a layout cuts from real programs, and which length and width would cut (almost) nothing."""
+"""What a layout cuts from real programs, and the length and width that would cut almost nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How baselines are trained, and where what takes long is kept."""
+"""Settings of baselines, and the cache of what takes long."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XGBoost on a table with a row a program, by task."""
+"""XGBoost on a table with one row per program, by task."""
 
 from __future__ import annotations
 

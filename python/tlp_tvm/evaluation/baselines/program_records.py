@@ -1,4 +1,4 @@
-"""The records of a corpus's programs, in the corpus's order: what TVM rebuilds them from."""
+"""The records of a corpus's programs in the corpus's order; TVM rebuilds the programs from them."""
 
 from __future__ import annotations
 

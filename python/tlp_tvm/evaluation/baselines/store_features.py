@@ -1,4 +1,4 @@
-"""TVM's per-store features of a corpus's programs: computed once, kept in a cache, a file a task.
+"""TVM's per-store features of a corpus's programs, cached in one file per task.
 
 A program has a row of 164 numbers for each store of its lowered loops. Lowering needs the task itself, which
 records only name: tasks are split off the built-in networks again. TVM gives the rows of a program in the

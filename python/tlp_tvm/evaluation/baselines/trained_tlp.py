@@ -1,4 +1,4 @@
-"""TLP and MTL-TLP trained for a comparison, by the package's own loop: our recipe, and the published one."""
+"""TLP and MTL-TLP trained for an evaluation by the package's own loop: our recipe and the published one."""
 
 from __future__ import annotations
 

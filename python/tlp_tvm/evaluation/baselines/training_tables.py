@@ -1,4 +1,4 @@
-"""What baselines that learn share: which programs they learn from, and tasks held out of those."""
+"""Shared by baselines that learn: their training programs, and tasks held out of these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XGBoost on the flattened embedding of a program, a model a platform."""
+"""XGBoost on the flattened embedding of a program, one model per platform."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Few labels of a platform: what recipes make of them, and which programs to label."""
+"""Few labels of a platform: recipes, and the choice of programs to label."""

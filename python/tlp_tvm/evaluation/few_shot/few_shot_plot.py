@@ -1,4 +1,4 @@
-"""Accuracy against the number of labels, a line a recipe."""
+"""Accuracy against the number of labels, one line per recipe."""
 
 from __future__ import annotations
 

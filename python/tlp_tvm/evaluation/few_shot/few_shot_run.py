@@ -1,4 +1,4 @@
-"""Accuracy on a platform against how many of its labels are known, for each recipe."""
+"""Accuracy on a platform against the number of its labels, for each recipe."""
 
 from __future__ import annotations
 

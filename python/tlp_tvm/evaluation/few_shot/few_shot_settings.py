@@ -1,4 +1,4 @@
-"""What to find out about few labels, and how the models are trained."""
+"""Settings of a few-shot evaluation."""
 
 from __future__ import annotations
 

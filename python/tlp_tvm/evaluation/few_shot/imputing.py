@@ -1,4 +1,4 @@
-"""Labels that nobody measured, from the same programs' latencies on other platforms.
+"""Labels that were not measured, imputed from the same programs' latencies on other platforms.
 
 Within a task, the logarithm of a latency on the target is a weighted sum of those on the other platforms, and
 a level of the task's own. The weights are fitted to the labels there are, and without any are equal.

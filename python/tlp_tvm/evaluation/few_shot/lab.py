@@ -1,4 +1,4 @@
-"""Trainings by name of all that they depend on: what was trained once is read again."""
+"""A cache of trainings, keyed by everything they depend on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left of a dataset when only some labels of the target are known."""
+"""A dataset reduced to some labels of the target."""
 
 from __future__ import annotations
 

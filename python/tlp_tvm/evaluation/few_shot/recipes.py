@@ -1,4 +1,4 @@
-"""What to do with few labels of a platform. A recipe a function: it gets the labelled programs and a seed."""
+"""Recipes for few labels of a platform: one function each, given the labelled programs and a seed."""
 
 from __future__ import annotations
 

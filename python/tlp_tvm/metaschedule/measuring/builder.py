@@ -1,4 +1,4 @@
-"""TVM's builder of programs, with workers that are ready before the first program's time is over."""
+"""TVM's builder of programs, with workers that are ready in time for the first program."""
 
 from __future__ import annotations
 

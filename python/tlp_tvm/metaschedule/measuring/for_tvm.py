@@ -1,4 +1,4 @@
-"""`TracePool` in the place of TVM's builder and runner in MetaSchedule's own tuning."""
+"""`TracePool` in place of TVM's builder and runner in MetaSchedule's own tuning."""
 
 from __future__ import annotations
 

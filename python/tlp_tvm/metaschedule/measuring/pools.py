@@ -1,4 +1,4 @@
-"""Compiling and timing MetaSchedule's programs in children that stay (`measuring.pool.MeasuringPool`).
+"""Compiles and times MetaSchedule's programs in persistent processes (`measuring.pool.MeasuringPool`).
 
 TVM's own builder starts new children for every batch, and each imports TVM for seconds first.
 """

@@ -1,4 +1,4 @@
-"""What a measuring child does with MetaSchedule's programs: compile, keep, time when asked.
+"""Work of a measuring process with MetaSchedule's programs: compile, keep, time on request.
 
 Children are TVM's own popen workers, which import this module by name; it must stay light.
 """

@@ -1,1 +1,1 @@
-"""Whole training runs: of a new model, of another platform, and cross-validation."""
+"""Complete training runs: a new model, an added platform, cross-validation."""

@@ -1,4 +1,4 @@
-"""One more platform for a trained model: a new head beside the old ones."""
+"""Adds a platform to a trained model: a new head beside the old ones."""
 
 from __future__ import annotations
 

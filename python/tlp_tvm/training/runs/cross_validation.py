@@ -1,4 +1,4 @@
-"""How well a recipe generalises to tasks that it has not seen: every task is held out once."""
+"""How well a recipe generalises: every task is held out once."""
 
 from __future__ import annotations
 

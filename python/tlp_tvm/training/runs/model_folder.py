@@ -1,4 +1,4 @@
-"""The folder of a trained model: what its card says, and how it is finished."""
+"""The folder of a trained model: its card, and how it is completed."""
 
 from __future__ import annotations
 

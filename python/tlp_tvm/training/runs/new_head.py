@@ -1,4 +1,4 @@
-"""One more head on a trained network: it starts as the mean of the heads that are there.
+"""A new head on a trained network: it starts as the mean of the existing heads.
 
 Heads are not linear, so the mean of their weights is no mean of theirs. The new head is fitted to what the
 old ones say of primitives, on average; that needs programs and no label.

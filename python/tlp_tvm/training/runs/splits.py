@@ -1,4 +1,4 @@
-"""Which tasks a run learns from, which choose the epoch, and which the card judges."""
+"""Splits of a run: tasks to learn from, tasks that choose the epoch, test tasks of the card."""
 
 from __future__ import annotations
 
