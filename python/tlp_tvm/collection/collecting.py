@@ -1,4 +1,4 @@
-"""Collecting: while one batch compiles, the next is chosen; then the batch is timed with nothing else running."""
+"""Collecting: while one batch compiles, the next is chosen; then the batch is timed undisturbed."""
 
 from __future__ import annotations
 
