@@ -5,8 +5,9 @@
  * One record a line, an object with three keys in any order (TVM 0.8 to 0.19,
  * src/auto_scheduler/measure_record.cc):
  *
- *   {"i": [TASK, [[], [STEP, ...]]], "r": [[cost, ...], error_no, all_cost, timestamp], "v":
- * "v0.6"}
+ *   {"i": [TASK, [[], [STEP, ...]]],
+ *    "r": [[cost, ...], error_no, all_cost, timestamp],
+ *    "v": "v0.6"}
  *
  *   TASK  [workload_key, target, [hardware parameters], target_host, layout_rewrite, [input names]]
  *         the first two always, the others from the versions that have them: 2 to 6 members

@@ -5,25 +5,34 @@
  * A record writes a step as a JSON array, its name first, then the fields in this order; flags as 0
  * or 1, lists as arrays (TVM 0.8 to 0.19, src/auto_scheduler/transform_step.cc, WriteToRecord):
  *
- *   AN   annotate            ["AN", stage_id, iter_id, annotation]         ["AN", 2, 9, 2]
- *   FU   fuse                ["FU", stage_id, [fused_ids]]                 ["FU", 2, [0, 1]]
- *   PR   pragma              ["PR", stage_id, iter_id, pragma_type]        ["PR", 2, 0,
- * "auto_unroll_max_step$64"] RE   reorder             ["RE", stage_id, [after_ids]] ["RE", 2, [0,
- * 2, 1]] SP   split               ["SP", stage_id, iter_id, extent, [lengths], inner_to_outer]
- *                                                                          ["SP", 2, 0, 512, [4, 2,
- * 8], 1] FSP  follow split        ["FSP", stage_id, iter_id, src_step_id, n_split]
- *                                                                          ["FSP", 4, 0, 0, 2]
- *   FFSP follow fused split  ["FFSP", stage_id, iter_id, [src_step_ids], level, factor_or_nparts]
- *                                                                          ["FFSP", 6, 0, [4, 3],
- * 1, 1] SA   storage align       ["SA", stage_id, iter_id, factor, offset]     ["SA", 2, 1, 32, 4]
- *   CA   compute at          ["CA", stage_id, target_stage_id, target_iter_id]
- *                                                                          ["CA", 2, 3, 4]
- *   CI   compute inline      ["CI", stage_id]                              ["CI", 7]
- *   CR   compute root        ["CR", stage_id]                              ["CR", 3]
- *   CHR  cache read          ["CHR", stage_id, scope_name, [reader_stage_ids]]
- *                                                                          ["CHR", 4, "shared",
- * [5]] CHW  cache write         ["CHW", stage_id, scope_name]                 ["CHW", 2, "local"]
- *   RF   rfactor             ["RF", stage_id, iter_id, factor_iter_id]     ["RF", 1, 2, 2]
+ *   AN    annotate            ["AN", stage_id, iter_id, annotation]
+ *                             ["AN", 2, 9, 2]
+ *   FU    fuse                ["FU", stage_id, [fused_ids]]
+ *                             ["FU", 2, [0, 1]]
+ *   PR    pragma              ["PR", stage_id, iter_id, pragma_type]
+ *                             ["PR", 2, 0, "auto_unroll_max_step$64"]
+ *   RE    reorder             ["RE", stage_id, [after_ids]]
+ *                             ["RE", 2, [0, 2, 1]]
+ *   SP    split               ["SP", stage_id, iter_id, extent, [lengths], inner_to_outer]
+ *                             ["SP", 2, 0, 512, [4, 2, 8], 1]
+ *   FSP   follow split        ["FSP", stage_id, iter_id, src_step_id, n_split]
+ *                             ["FSP", 4, 0, 0, 2]
+ *   FFSP  follow fused split  ["FFSP", stage_id, iter_id, [src_step_ids], level, factor_or_nparts]
+ *                             ["FFSP", 6, 0, [4, 3], 1, 1]
+ *   SA    storage align       ["SA", stage_id, iter_id, factor, offset]
+ *                             ["SA", 2, 1, 32, 4]
+ *   CA    compute at          ["CA", stage_id, target_stage_id, target_iter_id]
+ *                             ["CA", 2, 3, 4]
+ *   CI    compute inline      ["CI", stage_id]
+ *                             ["CI", 7]
+ *   CR    compute root        ["CR", stage_id]
+ *                             ["CR", 3]
+ *   CHR   cache read          ["CHR", stage_id, scope_name, [reader_stage_ids]]
+ *                             ["CHR", 4, "shared", [5]]
+ *   CHW   cache write         ["CHW", stage_id, scope_name]
+ *                             ["CHW", 2, "local"]
+ *   RF    rfactor             ["RF", stage_id, iter_id, factor_iter_id]
+ *                             ["RF", 1, 2, 2]
  *
  * An absent extent is written as 0. A tile size that is not filled yet has no record form.
  */

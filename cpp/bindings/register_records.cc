@@ -3,18 +3,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ansor/record_reader.h"
 #include "ansor/record_writer.h"
 #include "ansor/steps.h"
 #include "bindings/bindings.h"
+#include "bindings/encode_all.h"
 #include "bindings/record_block.h"
-#include "core/parallel_for.h"
 
 namespace py = pybind11;
 
@@ -23,10 +23,6 @@ namespace bindings {
 namespace {
 
 using Indices = py::array_t<std::int64_t, py::array::c_style>;
-
-/*! \brief Output that a thread writes in one go: threads that share a large page get in each
- * other's way. */
-constexpr std::size_t kBytesPerShare = std::size_t{8} << 20;
 
 std::unique_ptr<RecordBlock> ParseLines(const py::buffer& text, bool skip, int threads,
                                         ansor::Form form) {
@@ -60,37 +56,12 @@ std::unique_ptr<RecordBlock> ReadBlock(const py::buffer& text, const std::string
   return block;
 }
 
-/*! \brief body(k, report) for k in [0, count), each of which writes about so many bytes. */
-template <typename Body>
-py::dict EncodeAll(std::size_t count, std::size_t bytes, const Encoder& encoder, int threads,
-                   Body body) {
-  EncodingReport report;
-  {
-    // Safe without the GIL: blocks are not written to once they are placed, and the caller's
-    // arrays are ours until we return.
-    const py::gil_scoped_release release;
-    std::mutex mutex;
-    const std::size_t share =
-        std::max<std::size_t>(1, kBytesPerShare / std::max<std::size_t>(1, bytes));
-    ParallelFor(count, share, threads, [&](std::size_t begin, std::size_t end) {
-      EncodingReport part;
-      for (std::size_t k = begin; k < end; ++k) body(k, &part);
-      const std::lock_guard<std::mutex> lock(mutex);
-      report.Add(part);
-    });
-  }
-  return ReportOf(report, encoder.vocabulary());
-}
-
 py::dict EncodeBlocks(const RecordBlocks& blocks, const Encoder& encoder, Embedding out,
                       int threads) {
   const Records records(blocks);
-  const std::size_t size = encoder.layout().size();
-  float* const data = EmbeddingOf(out, records.size(), encoder, ansor::kVocabulary);
-  return EncodeAll(records.size(), size * sizeof(float), encoder, threads,
-                   [&](std::size_t k, EncodingReport* report) {
-                     encoder.Encode(records[k].program(), data + k * size, report);
-                   });
+  return EncodePrograms(
+      records.size(), [&](std::size_t k) { return records[k].program(); }, ansor::kVocabulary,
+      encoder, std::move(out), threads);
 }
 
 /*!
@@ -113,11 +84,11 @@ py::dict EncodeRows(const RecordBlocks& blocks, const Encoder& encoder, const In
   }
   if (!fits) throw std::invalid_argument("out: expected room for the rows of the chosen records");
   float* const data = out.mutable_data();
-  return EncodeAll(count, layout.size() * sizeof(float), encoder, threads,
-                   [&](std::size_t k, EncodingReport* report) {
-                     encoder.EncodeRows(records[static_cast<std::size_t>(record[k])].program(),
-                                        data + begin[k] * layout.width, report);
-                   });
+  return EncodeEach(count, layout.size() * sizeof(float), encoder, threads,
+                    [&](std::size_t k, EncodingReport* report) {
+                      encoder.EncodeRows(records[static_cast<std::size_t>(record[k])].program(),
+                                         data + begin[k] * layout.width, report);
+                    });
 }
 
 py::list SkippedOf(const RecordBlock& block) {

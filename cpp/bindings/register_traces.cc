@@ -2,13 +2,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "bindings/bindings.h"
-#include "core/parallel_for.h"
+#include "bindings/encode_all.h"
 #include "metaschedule/kinds.h"
 #include "metaschedule/trace_json.h"
 #include "metaschedule/trace_reader.h"
@@ -23,9 +22,6 @@ namespace {
 using metaschedule::TraceReader;
 using metaschedule::TraceVocabulary;
 using metaschedule::TuningBatch;
-
-/*! \brief Traces per unit of work of a thread. */
-constexpr std::size_t kTracesPerShare = 64;
 
 const void* PointerOf(std::uintptr_t handle) { return reinterpret_cast<const void*>(handle); }
 
@@ -47,25 +43,9 @@ std::unique_ptr<TuningBatch> ReadTraces(const py::bytes& text, const std::string
 }
 
 py::dict EncodeBatch(const TuningBatch& batch, const Encoder& encoder, Embedding out, int threads) {
-  const std::size_t size = encoder.layout().size();
-  float* const data = EmbeddingOf(out, batch.sequences.size(), encoder, TraceVocabulary());
-  EncodingReport report;
-  {
-    // Safe without the GIL: a batch is not written to once it is read, and `out` is ours until we
-    // return.
-    const py::gil_scoped_release release;
-    std::mutex mutex;
-    ParallelFor(batch.sequences.size(), kTracesPerShare, threads,
-                [&](std::size_t begin, std::size_t end) {
-                  EncodingReport part;
-                  for (std::size_t i = begin; i < end; ++i) {
-                    encoder.Encode(batch.sequences[i], data + i * size, &part);
-                  }
-                  const std::lock_guard<std::mutex> lock(mutex);
-                  report.Add(part);
-                });
-  }
-  return ReportOf(report, TraceVocabulary());
+  return EncodePrograms(
+      batch.sequences.size(), [&](std::size_t k) { return batch.sequences[k]; }, TraceVocabulary(),
+      encoder, std::move(out), threads);
 }
 
 /*! \brief An array with of(program) for each program. */

@@ -33,7 +33,7 @@ enum class LineForm : std::uint8_t { kTrace, kRecord };
 struct TuningRow {
   std::int64_t line = 0;  ///< 1-based in its file
   std::int64_t workload = -1;
-  double latency = 0;  ///< mean seconds; infinity for a program that failed or was not measured
+  double latency = 0;  ///< median seconds; infinity for a program that failed or was not measured
   std::size_t costs_end = 0;
   std::string_view target;     ///< its JSON, or empty; lies in the text that was read
   std::string_view arguments;  ///< its JSON, or empty
