@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,31 +15,11 @@ from tlp_tvm.cli.parts.common import (
     print_table,
     progress_console,
 )
-from tlp_tvm.cli.parts.progress import text_column
-
-if TYPE_CHECKING:
-    from tlp_tvm.dataset.building.build import Progress
-    from tlp_tvm.dataset.building.split_rules import SplitRule
-    from tlp_tvm.dataset.reading.manifest import Manifest
+from tlp_tvm.cli.parts.dataset_building import Near, Split, build_progress, print_manifest, rule_of
 
 app = typer.Typer(
     help="Build, import, check and describe datasets of measured programs.", no_args_is_help=True
 )
-
-
-class Split(str, Enum):
-    """The rule that splits tasks into train, validation and test."""
-
-    KEEP = "keep"
-    FAMILY = "family"
-    TASK = "task"
-
-
-class Near(str, Enum):
-    """What to do with tasks that share an operator graph at other batch or image sizes."""
-
-    TOGETHER = "together"
-    APART = "apart"
 
 
 Out = Annotated[Path, typer.Option("--out", help="The folder to write.")]
@@ -135,8 +112,8 @@ def build(
     """
     from tlp_tvm.dataset.building.build import build_dataset
 
-    rule = _rule(split, test, test_share, validation_share, seed, near_duplicates)
-    with _progress() as progress:
+    rule = rule_of(split, test, test_share, validation_share, seed, near_duplicates)
+    with build_progress() as progress:
         manifest = build_dataset(
             list(sources),
             out,
@@ -149,7 +126,7 @@ def build(
             replace=replace,
             progress=progress,
         )
-    _tell(manifest, out)
+    print_manifest(manifest, out)
 
 
 @app.command("import-tenset")
@@ -181,8 +158,8 @@ def import_tenset(
     from tlp_tvm.dataset.building.tenset import published_split, tenset_source
 
     source = tenset_source(tree, trust_pickle=trust_pickle)
-    rule = _rule(split, test, test_share, validation_share, seed, near_duplicates)
-    with _progress() as progress:
+    rule = rule_of(split, test, test_share, validation_share, seed, near_duplicates)
+    with build_progress() as progress:
         manifest = build_from(
             [source],
             out,
@@ -194,7 +171,7 @@ def import_tenset(
             allow_odd_targets=True,
             progress=progress,
         )
-    _tell(manifest, out)
+    print_manifest(manifest, out)
 
 
 @app.command()
@@ -242,7 +219,7 @@ def stats(
         from tlp_tvm.pages.statistics_page import statistics_page
 
         write_whole(html, statistics_page(statistics))
-        progress_console.print(f"wrote {html}", highlight=False)
+        progress_console.print(f"wrote {html}")
     if as_json:
         print_json(told)
         return
@@ -260,7 +237,7 @@ def pack(folder: Annotated[Path, typer.Argument(help="A dataset folder that `col
     from tlp_tvm.collection.packing import pack as pack_folder
 
     before, after = pack_folder(folder)
-    console.print(f"{folder}: {before / 1e6:.1f} MB packed, {after / 1e6:.1f} MB now", highlight=False)
+    console.print(f"{folder}: {before / 1e6:.1f} MB packed, {after / 1e6:.1f} MB now")
 
 
 @app.command()
@@ -278,79 +255,4 @@ def verify(dataset: Annotated[Path, typer.Argument(help="What `dataset build` wr
     with Bar(console=progress_console, transient=True) as bar:
         reading = bar.add_task("verifying", total=sum(shard.bytes for shard in opened.manifest.shards))
         opened.verify(lambda count: bar.advance(reading, count))
-    console.print(f"{dataset}: {len(opened):,} programs, all checksums match", highlight=False)
-
-
-def _rule(
-    split: Split | None,
-    test: list[str] | None,
-    test_share: float,
-    validation_share: float,
-    seed: int,
-    near: Near | None,
-) -> SplitRule | None:
-    """The rule that the options name, or None."""
-    from tlp_tvm.dataset.building.split_rules import FamilySplit, KeepSplits, TaskSplit
-
-    if test and split is not Split.FAMILY:
-        raise typer.BadParameter("goes with --split family only", param_hint="--test")
-    if near is not None and split not in (Split.FAMILY, Split.TASK):
-        raise typer.BadParameter("goes with --split family or task only", param_hint="--near-duplicates")
-    if test_share + validation_share >= 1:
-        raise typer.BadParameter(
-            "together with --validation-share expected below 1", param_hint="--test-share"
-        )
-    if split is Split.FAMILY:
-        return FamilySplit(tuple(test or ()), validation_share, seed, _near(near or Near.APART))
-    if split is Split.TASK:
-        return TaskSplit(test_share, validation_share, seed, _near(near or Near.TOGETHER))
-    return KeepSplits() if split is Split.KEEP else None
-
-
-def _near(near: Near) -> Any:
-    return near.value
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[Progress], None]]:
-    """A progress bar for the two passes of a build."""
-    from rich import progress as rich_progress
-
-    columns = (
-        text_column("{task.description}"),
-        rich_progress.BarColumn(),
-        rich_progress.TextColumn("{task.fields[records]:,} records"),
-        rich_progress.TimeElapsedColumn(),
-        rich_progress.TimeRemainingColumn(),
-    )
-    with rich_progress.Progress(*columns, console=progress_console, transient=True) as bar:
-        shown: dict[str, Any] = {}
-
-        def progress(at: Progress) -> None:
-            if at.step not in shown:
-                shown[at.step] = bar.add_task(at.step, total=at.total, records=0)
-            bar.update(shown[at.step], completed=at.done, total=at.total, records=at.records)
-
-        yield progress
-
-
-def _tell(manifest: Manifest, out: Path) -> None:
-    """What a build wrote."""
-    size = sum(shard.bytes for shard in manifest.shards)
-    console.print(
-        f"{out}: {manifest.programs:,} programs, {manifest.measurements:,} measurements on "
-        f"{len(manifest.platforms)} platforms, {len(manifest.tasks):,} tasks, {size / 1e6:,.1f} MB",
-        highlight=False,
-        soft_wrap=True,
-    )
-    for split in sorted({task.split for task in manifest.tasks}):
-        tasks = [task for task in manifest.tasks if task.split == split]
-        console.print(
-            f"  {split}: {len(tasks):,} tasks, {sum(task.programs for task in tasks):,} programs",
-            highlight=False,
-            soft_wrap=True,
-        )
-    for reason, count in manifest.skipped.items():
-        console.print(f"  skipped: {count:,} lines ({reason})", highlight=False, soft_wrap=True)
-    for note in manifest.notes:
-        console.print(f"  note: {note}", highlight=False, soft_wrap=True)
+    console.print(f"{dataset}: {len(opened):,} programs, all checksums match")

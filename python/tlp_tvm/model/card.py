@@ -27,12 +27,10 @@ The data digest is the SHA-256 of what `sha256sum` prints for the sorted record 
 ADDED = """
 ## Added platform
 
-The head of `{platform}` was added to a model with the weights `{weights}`. {how}
-Data, seed and training above describe the addition; config.json has those of the original model.
+The head of `{platform}` was added to a model with the weights `{weights}`. Only the new head was trained: all
+other heads score as before, bit for bit. Data, seed and training above describe the addition; config.json has
+those of the original model.
 """
-
-FROZEN = "Only the new head was trained: all other heads score as before, bit for bit."
-REPLAYED = "All heads were trained together: the other heads no longer score as in the original model."
 
 CROSS_VALIDATION = """
 ## Held-out tasks by cross-validation
@@ -82,11 +80,8 @@ def card_text(name: str, card: dict[str, Any], parameters: int) -> str:
         training=json.dumps(card["training"]),
     )
     if added := card.get("added"):
-        text += ADDED.format(
-            platform=added["platform"],
-            weights=added["to"]["weights"]["sha256"],
-            how=REPLAYED if added["replay"] else FROZEN,
-        )
+        weights = added["to"]["weights"]["sha256"]
+        text += ADDED.format(platform=added["platform"], weights=weights)
     metrics = card["metrics"]
     if found := metrics.get("cross_validation"):
         text += CROSS_VALIDATION.format(

@@ -9,7 +9,7 @@ label                        the quantity that the scores rank by
 data                         {"digest": ..., ...} of the training data
 training, seed               `TrainSettings`
 metrics                      on validation and test tasks, and of a random pick
-added                        if a head was added: {"platform", "replay", "to": the original model}
+added                        if a head was added: {"platform", "replay": false, "to": the original model}
 weights                      checkpoints only: {"file", "sha256"}
 """
 

@@ -1,17 +1,15 @@
-"""Metrics of a run's epochs: JSON lines, CSV with times, and TensorBoard if installed.
+"""The numbers of a run's epochs: JSON lines, and the same as CSV with times.
 
-The JSON lines are the numbers alone: two runs of the same recipe write the same bytes. `metrics.csv` adds
+The JSON lines hold the numbers alone: two runs of the same recipe write the same bytes. `metrics.csv` adds
 how long each epoch took.
 """
 
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import json
 import math
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,6 @@ BatchCallback = Callable[[int, int], None]
 
 METRICS = "metrics.jsonl"
 TABLE = "metrics.csv"
-BOARD = "tensorboard"
 
 
 def write_metrics(folder: Path, history: list[dict[str, Any]], timings: list[dict[str, float]]) -> None:
@@ -65,35 +62,6 @@ def check_finite(entry: dict[str, Any], folder: Path) -> None:
             "programs' numbers are too large for the network; delete the folder and train in float32, or "
             "without --faithful, which scales them"
         )
-
-
-def need_tensorboard() -> None:
-    """Be sure that `board_of` will work.
-
-    Raises:
-        TrainingError: TensorBoard is not installed.
-    """
-    if importlib.util.find_spec("tensorboard") is None:
-        raise TrainingError(
-            "--tensorboard: expected the package tensorboard, found none; install it "
-            f"(pip install tensorboard) or leave the option out: {TABLE} has the same numbers"
-        )
-
-
-def board_of(folder: Path) -> EpochCallback:
-    """A callback that writes entries for TensorBoard, to a new folder in that of the run."""
-    from torch.utils.tensorboard import SummaryWriter
-
-    shutil.rmtree(folder / BOARD, ignore_errors=True)  # a resumed run writes all its epochs again
-    writer = SummaryWriter(str(folder / BOARD))
-
-    def tell(entry: dict[str, Any]) -> None:
-        for name, value in _flat(entry).items():
-            if name != "epoch":
-                writer.add_scalar(name, value, entry["epoch"])
-        writer.flush()
-
-    return tell
 
 
 def _flat(entry: dict[str, Any]) -> dict[str, Any]:

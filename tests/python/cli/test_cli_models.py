@@ -117,8 +117,8 @@ def test_train_faithfully(dataset: Path, tmp_path: Path) -> None:
 def test_a_finished_model_is_not_overwritten(model: Path, dataset: Path) -> None:
     before = (model / "model.safetensors").read_bytes()
     assert refused("train", dataset, "--out", model) == (
-        f"error: {model}: expected a new folder, or that of a run cut short, found a finished model; choose "
-        "another folder, or delete that one"
+        f"error: {model}: expected a new folder, or that of an interrupted run, found a finished model; "
+        "choose another folder, or delete that one"
     )
     assert (model / "model.safetensors").read_bytes() == before
 

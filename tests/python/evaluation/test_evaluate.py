@@ -11,7 +11,7 @@ import pytest
 from commands import refused, run, succeed
 from measured import AVX2, part_of_epyc
 
-QUICK = ("--rounds", 5, "--seen", "0,8")
+QUICK = ("--seen", "0,8")
 
 
 @pytest.fixture(scope="module")
@@ -91,9 +91,9 @@ def test_baselines_need_no_model(dataset: Path) -> None:
 def test_what_cannot_be_computed_is_said(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tlp_tvm.evaluation.baselines import store_features
+    from tlp_tvm.ansor.reading import store_rows
 
-    monkeypatch.setattr(store_features, "rebuilt_tasks", lambda tasks, targets, tell: [])
+    monkeypatch.setattr(store_rows, "rebuilt_tasks", lambda tasks, targets, tell: [])
     options = ("--baselines", "tenset-mlp,xgboost-features", "--epochs", 1, "--cache", tmp_path)
     found = compared(dataset, *options)
     assert {row["ranker"] for row in found["results"]} == {"random"}

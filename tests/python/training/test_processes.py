@@ -46,7 +46,7 @@ def command(*arguments: object, processes: int = 1) -> str:
 
 def test_two_processes_train_the_model_of_one(built: Path, tmp_path: Path) -> None:
     # 7 tasks and 1 a batch: the second process gets 3, and then none.
-    options = ("--epochs", 8, "--hidden", 16, "--dropout", 0, "--batch", 120, "--stream", "--json")
+    options = ("--epochs", 8, "--hidden", 16, "--batch", 120, "--stream", "--json")
     alone = command(built, "--out", tmp_path / "alone", *options)
     together = command(built, "--out", tmp_path / "together", *options, processes=2)
     assert len(together.splitlines()) == len(alone.splitlines()) == 1  # one of them talks

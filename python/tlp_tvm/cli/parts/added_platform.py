@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tlp_tvm.cli.parts.common import console, print_json, print_table, progress_console
+import typer
+
+from tlp_tvm.cli.parts.common import print_json, progress_console
 from tlp_tvm.cli.parts.progress import text_column
+from tlp_tvm.cli.parts.ranking_tables import print_card
 
 if TYPE_CHECKING:
     from tlp_tvm.dataset.reading.measured import MeasuredDataset
@@ -15,13 +18,49 @@ if TYPE_CHECKING:
     from tlp_tvm.training.train_settings import TrainSettings
 
 
+def addition_of(
+    model: str,
+    platforms: Sequence[str] | None,
+    training: TrainSettings,
+    hold_out: int | None,
+    unused: Sequence[str],
+) -> Addition:
+    """What the options say of a new head.
+
+    Args:
+        model: what it is added to.
+        platforms: of --platform.
+        training: how to train.
+        hold_out: of --hold-out.
+        unused: names of given options that go with whole models only.
+
+    Raises:
+        BadParameter: there is such an option, or not one platform.
+    """
+    from tlp_tvm.training.runs.add_platform import Addition
+    from tlp_tvm.training.runs.splits import HOLD_OUT
+
+    if unused:
+        sentence = f"expected the shape and layout of {model}, found --{unused[0]}; leave it out"
+        raise typer.BadParameter(sentence, param_hint="--add-to")
+    if platforms is None or len(platforms) != 1:
+        sentence = f"expected one new --platform, found {', '.join(platforms or ()) or 'none'}"
+        raise typer.BadParameter(sentence, param_hint="--add-to")
+    return Addition(platforms[0], training, HOLD_OUT if hold_out is None else hold_out)
+
+
 def train_addition(
-    model: str, dataset: Sequence[Path], out: Path, addition: Addition, *, device: str, as_json: bool
+    model: str,
+    source: Path | Sequence[Path],
+    out: Path,
+    addition: Addition,
+    *,
+    device: str,
+    as_json: bool,
 ) -> None:
     """Train the head, then print its metrics as tables or JSON."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from tlp_tvm.cli.evaluate import table_of
     from tlp_tvm.model.checkpoint import load_model
     from tlp_tvm.training.runs.add_platform import add_platform
 
@@ -38,18 +77,14 @@ def train_addition(
     def advance(entry: dict[str, Any]) -> None:
         progress.update(bar, completed=entry["epoch"], description=f"loss {entry['loss']:.3f}")
 
-    source = dataset[0] if len(dataset) == 1 else list(dataset)
     try:
         config = add_platform(
             load_model(model), source, out, addition, device=device, on_data=announce, on_epoch=advance
         )
     finally:
         progress.stop()
+    metrics = config.card["metrics"]
     if as_json:
-        added = {"platform": addition.platform, "replay": addition.replay}
-        print_json({"model": str(out), "added": added, "metrics": config.card["metrics"]})
-        return
-    for split in ("validation", "test"):
-        if rows := config.card["metrics"].get(split):
-            print_table(table_of(rows, f"{split} tasks"))
-    console.print(f"model and card: {out}")
+        print_json({"model": str(out), "added": {"platform": addition.platform}, "metrics": metrics})
+    else:
+        print_card(metrics, out)

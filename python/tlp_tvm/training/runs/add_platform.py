@@ -24,7 +24,7 @@ from tlp_tvm.training.loop import train
 from tlp_tvm.training.runs.model_folder import card_rows, check_unfinished, data_entry, finish
 from tlp_tvm.training.runs.new_head import with_new_head
 from tlp_tvm.training.runs.splits import HOLD_OUT, TRAIN_SPLIT, judged_split
-from tlp_tvm.training.start import FINETUNE_RATE, Start, long_enough
+from tlp_tvm.training.start import Start, long_enough
 from tlp_tvm.training.state import Trained
 from tlp_tvm.training.train_settings import TrainSettings
 
@@ -43,8 +43,6 @@ class Addition:
     training: TrainSettings = field(default_factory=TrainSettings)
     hold_out: int = HOLD_OUT
     """One task in this many is held out to choose the epoch; 0 trains on all tasks to the last epoch."""
-    replay: bool = False
-    """Train all heads on the labels of all platforms, instead of the new head alone."""
 
 
 def add_platform(
@@ -59,12 +57,12 @@ def add_platform(
 ) -> ModelConfig:
     """Write a model with one head more, or resume an interrupted run in its folder.
 
-    The new head starts as the mean of the others. It is trained alone, so the others score as before, bit for
-    bit. With `replay` all heads are trained, and the scores of the others change.
+    The new head starts as the mean of the others and is trained alone, so the others score as before, bit for
+    bit.
 
     Args:
         model: what to add to; it is left as it is.
-        source: measured programs of the new platform; with `replay` of all the model's platforms too.
+        source: measured programs of the new platform.
         out: the folder to write.
         addition: what to add and how.
         device: "auto", or torch's name.
@@ -77,6 +75,7 @@ def add_platform(
     Raises:
         DatasetError: the dataset is missing, damaged or too small, or lacks a platform.
         ModelFileError: the model is no checkpoint or has that platform, or the folder holds another model.
+        TrainingError: the loss is not finite.
     """
     folder = Path(out)
     network_of(model, "--add-to")
@@ -109,29 +108,26 @@ class _Run:
     model: ScoringModel
     addition: Addition
     training: TrainSettings
-    """Of the addition, with a rate and a length that suit it."""
+    """Of the addition, long enough for few programs."""
     measured: MeasuredDataset
     data: MeasuredDataset
     validation: MeasuredDataset | None
     heads: slice
-    """Those that are trained and judged; of old heads that score as before, the card says what it said."""
+    """The new one: it alone is trained and judged. Of the others the card says what it said."""
     judged: dict[str, MeasuredDataset | None]
 
     @classmethod
     def read(cls, model: ScoringModel, source: Source, addition: Addition) -> _Run:
-        measured = _measured(model, source, addition)
+        measured = _measured(model, source, addition.platform)
         data, validation = measured.of_split(TRAIN_SPLIT), None
         if addition.hold_out:
             data, validation = fold_of(data, 0, addition.hold_out, addition.training.seed)
-        heads = slice(0 if addition.replay else len(model.platforms), None)
+        heads = slice(len(model.platforms), None)
         judged = {
             "validation": None if validation is None else _on(validation, heads),
             "test": judged_split(_on(measured, heads)),
         }
-        training = addition.training
-        if addition.replay:
-            training = replace(training, learning_rate=min(training.learning_rate, FINETUNE_RATE))
-        training = long_enough(training, len(data))
+        training = long_enough(addition.training, len(data))
         return cls(model, addition, training, measured, data, validation, heads, judged)
 
     @property
@@ -143,14 +139,13 @@ class _Run:
         settings, grown, fixed = with_new_head(
             self.model.config.settings, self.old, self.data, seed=self.training.seed, device=device
         )
-        return settings, Start(grown, frozenset() if self.addition.replay else fixed)
+        return settings, Start(grown, fixed)
 
     def weights(self, trained: Trained) -> dict[str, Tensor]:
-        weights = {name: tensor.cpu() for name, tensor in trained.weights.items()}
-        return weights if self.addition.replay else weights | self.old
+        return {name: tensor.cpu() for name, tensor in trained.weights.items()} | self.old
 
     def metrics(self, grown: ScoringModel) -> dict[str, Any]:
-        before = {} if self.addition.replay else self.model.card["metrics"]
+        before = self.model.card["metrics"]
         return {
             name: [
                 *before.get(name, []),
@@ -172,16 +167,13 @@ class _Run:
             metrics=metrics,
         )
         before = {key: self.model.card.get(key) for key in ("weights", "data", "training", "seed", "added")}
-        added = {"platform": addition.platform, "replay": addition.replay, "to": before}
+        added = {"platform": addition.platform, "replay": False, "to": before}
         return replace(described, card=described.card | {"added": added})
 
 
-def _measured(model: ScoringModel, source: Source, addition: Addition) -> MeasuredDataset:
-    """Programs with a column per head; without replay the columns of the old heads are empty."""
-    if addition.replay:
-        names = (*model.platforms, addition.platform)
-        return load_measured(source, model.layout, platforms=names)
-    measured = load_measured(source, model.layout, platforms=(addition.platform,))
+def _measured(model: ScoringModel, source: Source, platform: str) -> MeasuredDataset:
+    """Programs with a column per head; the columns of the old heads are empty."""
+    measured = load_measured(source, model.layout, platforms=(platform,))
     old = tuple(map(Platform, model.platforms, model.targets))
     unknown = np.full((len(measured), len(old)), np.nan)
     return replace(

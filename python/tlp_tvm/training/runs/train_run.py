@@ -14,7 +14,7 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.config import ModelConfig, describe
 from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.tlp import TLP, TLPSettings
-from tlp_tvm.training.epoch_log import BatchCallback, EpochCallback, board_of, need_tensorboard
+from tlp_tvm.training.epoch_log import BatchCallback, EpochCallback
 from tlp_tvm.training.loop import train
 from tlp_tvm.training.peers import Peers, joined
 from tlp_tvm.training.runs.cross_validation import FoldCallback, cross_validate
@@ -43,8 +43,6 @@ class Recipe:
     """Leave the programs of a built dataset on the disk; None does so for large ones."""
     folds: int = 0
     """Folds of a cross-validation over the training tasks, for the card; 0 leaves it out."""
-    tensorboard: bool = False
-    """Also write the metrics for TensorBoard, to the folder `tensorboard` of the model's."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,10 @@ def train_model(
     Raises:
         DatasetError: the dataset is missing, damaged or too small.
         ModelFileError: the folder holds a finished model, or another run.
-        TrainingError: TensorBoard is wanted and not installed, or the loss is not finite.
+        TrainingError: the loss is not finite.
     """
     folder = Path(out)
     check_unfinished(folder)
-    if recipe.tensorboard:
-        need_tensorboard()
     run = _Run.read(source, folder, recipe)
     tell.data(run.data, run.validation)
     folder.mkdir(parents=True, exist_ok=True)
@@ -125,12 +121,6 @@ class _Run:
         return cls(folder, recipe, settings, measured, data, validation, hold_out, test)
 
     def train(self, device: str, peers: Peers, tell: TrainCallbacks) -> Trained:
-        boards = [board_of(self.folder)] if self.recipe.tensorboard and peers.writes else []
-
-        def on_epoch(entry: dict[str, Any]) -> None:
-            for callback in (*boards, tell.epoch):
-                callback(entry)
-
         return train(
             self.data,
             self.validation,
@@ -139,7 +129,7 @@ class _Run:
             self.folder,
             device=device,
             peers=peers,
-            on_epoch=on_epoch,
+            on_epoch=tell.epoch,
             on_batch=tell.batch,
         )
 

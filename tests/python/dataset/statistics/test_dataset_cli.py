@@ -63,10 +63,12 @@ def test_splits_are_chosen(source: Path, tmp_path: Path) -> None:
 
 def test_options_that_do_not_fit_are_refused(source: Path, built: Path, tmp_path: Path) -> None:
     build = ["dataset", "build", source, "--out", tmp_path / "out"]
-    assert "goes with --split family only" in refused(*build, "--test", "vgg", code=2)
-    assert "goes with --split family or task only" in refused(*build, "--near-duplicates", "apart", code=2)
+    assert "--test: expected --split family with it" in refused(*build, "--test", "vgg", code=2)
+    assert "expected --split family or task with it" in refused(*build, "--near-duplicates", "apart", code=2)
     shares = ["--test-share", 0.6, "--validation-share", 0.5]
-    assert "expected below 1" in refused(*build, "--split", "task", *shares, code=2)
+    assert "expected below 1 with --validation-share, found 1" in refused(
+        *build, "--split", "task", *shares, code=2
+    )
     assert "--test lenet: expected a network" in refused(*build, "--split", "family", "--test", "lenet")
     message = refused("dataset", "build", source, "--out", built)
     assert "expected a new folder, found a built dataset; choose another folder, or replace it" in message
