@@ -256,5 +256,8 @@ def test_a_log_written_by_us_says_the_same(path: Path, tmp_path: Path) -> None:
 def test_public_names_are_listed_and_found() -> None:
     for name in tlp_tvm.__all__:
         assert name in dir(tlp_tvm)
+        assert hasattr(tlp_tvm, name)
+    for name in tlp_tvm.ansor.__all__:
+        assert hasattr(tlp_tvm.ansor, name)
     with pytest.raises(AttributeError, match="no attribute 'extract'"):
         _ = tlp_tvm.extract

@@ -11,7 +11,7 @@ _HOMES = {
     "load_tuned": "networks.library",
     "extract_traces": "reading.traces",
     "load_tvm": "loading.locate",
-    "local_builder": "search.builder",
+    "local_builder": "measuring.builder",
     "read_tuning_records": "reading.records",
     "sample_traces": "search.sampling",
     "tvm_info": "loading.locate",
