@@ -1,9 +1,9 @@
-"""A PyTorch module, tuned by TLP on today's TVM and run: torch.export -> Relax -> MetaSchedule -> a library.
+"""Tune a PyTorch module with MetaSchedule and run it: torch.export -> Relax -> search -> a library.
 
     python examples/torch_to_tvm.py [MODEL [TRIALS [OUT]]]
 
-MODEL is a TLP model of the layout "metaschedule" (`tlp-tvm collect --framework metaschedule`, then `tlp-tvm
-train`), or "random" or "xgb" for TVM's own. Needs the extra `metaschedule`.
+MODEL is a TLP model for MetaSchedule, such as "epyc-metaschedule", or TVM's own "random" or "xgb". Needs the
+extra `metaschedule`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Network(torch.nn.Module):
 
 
 def main(model: str = "random", trials: int = 32, out: Path = Path("runs/torch_to_tvm")) -> float:
-    """Tune, and return the largest difference between what PyTorch and the tuned library compute."""
+    """Tune; return the largest difference between the outputs of PyTorch and of the tuned library."""
     network, x = Network().eval(), torch.randn(16, 64)
     out.mkdir(parents=True, exist_ok=True)
     torch.export.save(torch.export.export(network, (x,)), out / "network.pt2")
