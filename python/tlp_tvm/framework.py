@@ -1,4 +1,4 @@
-"""What a search framework gives to everything else, and the one place that finds frameworks by name."""
+"""The Protocol that a search framework implements, and the one place that finds frameworks by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tlp_tvm.planned_task import PlannedTask
 from tlp_tvm.record_batch import RecordBatch
 
 DEFAULT = "ansor"
-"""What is meant where nothing says it; files of before there were others do not."""
+"""The framework of files that name none: those from before there were others."""
 
 FRAMEWORKS = {
     "ansor": "tlp_tvm.ansor.framework",
@@ -32,7 +32,7 @@ FRAMEWORKS = {
 
 OnErrors = Literal["raise", "skip"]
 Tell = Callable[[str], None]
-"""Is told in words what is going on."""
+"""Receives a line before each long step."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Contender:
     """A cost model and the rounds of its search.
 
     Attributes:
-        model: one of its framework's (`Framework.contenders`).
-        per_round: programs measured before it learns and searches again.
-        population: programs that breed in a round.
+        model: one of `Framework.contenders`.
+        per_round: programs measured per round.
+        population: programs bred per round.
     """
 
     model: str
@@ -51,12 +51,12 @@ class Contender:
 
     @property
     def name(self) -> str:
-        """As the command line reads it."""
+        """As on the command line."""
         return f"{self.model}:{self.per_round}:{self.population}"
 
 
 class Pool(Protocol):
-    """Children that compile and time programs; a context manager. See `measuring.pool.MeasuringPool`."""
+    """Processes that compile and time programs; a context manager. See `measuring.pool.MeasuringPool`."""
 
     def __enter__(self) -> Any: ...
 
@@ -71,20 +71,20 @@ class Pool(Protocol):
     def run_all(
         self, built: Sequence[tuple[int, Outcome]], inputs: Sequence[Any]
     ) -> Iterator[tuple[int, Outcome]]:
-        """Time what compiled, one program after the other."""
+        """Time the compiled programs, one after the other."""
         ...
 
 
 class Framework(Protocol):
-    """A search framework. What one lacks it refuses by name, in a sentence."""
+    """A search framework. A method for something that it lacks raises an error that says so."""
 
     name: str
     title: str
-    """For people."""
+    """Name for messages."""
     population: int
-    """Programs that breed in a round of a tuning, unless it says otherwise."""
+    """Default number of programs bred per round of a tuning."""
     default_model: str
-    """The shipped model of its programs."""
+    """The shipped model for its programs."""
     log: str
     """Name of the record file in the folder of a tuning."""
     layouts: tuple[str, ...]
@@ -92,18 +92,18 @@ class Framework(Protocol):
     has_store_rows: bool
     """Whether `store_rows` gives any."""
 
-    # Whether it works here.
+    # The environment.
 
     def is_here(self) -> bool:
-        """Whether this environment has a TVM with it; nothing is loaded."""
+        """Whether this environment has a TVM with this framework; nothing is loaded."""
         ...
 
     def checks(self) -> list[Check]:
-        """Whether all that it needs works."""
+        """Checks of everything it needs, for `tlp-tvm doctor`."""
         ...
 
     def tvm_version(self) -> str:
-        """Of the loaded TVM."""
+        """Version of the loaded TVM."""
         ...
 
     # Targets.
@@ -112,22 +112,22 @@ class Framework(Protocol):
         """A TVM target to measure on; this machine's CPU for an empty text.
 
         Raises:
-            TuningError: no such target, or none of this machine where `here` asks for that.
+            TuningError: there is no such target, or `here` is true and this machine cannot run it.
         """
         ...
 
     def cores(self, target: Any) -> int:
-        """How many cores a target names, or else this process has."""
+        """The number of cores that a target names, or else that this process has."""
         ...
 
     def platform_name(self, target: Any) -> str:
-        """A label for measurements of a target on this machine."""
+        """A platform name for measurements of a target on this machine."""
         ...
 
     # Records.
 
     def wrote(self, begin: bytes) -> bool:
-        """Whether a record file that begins so has its records."""
+        """Whether a record file with these first bytes has its records."""
         ...
 
     def read(self, files: Sequence[str], errors: OnErrors, threads: int) -> RecordBatch:
@@ -137,14 +137,14 @@ class Framework(Protocol):
     def batches(
         self, files: Sequence[str], errors: OnErrors, threads: int, batch_size: int
     ) -> Iterator[RecordBatch]:
-        """The records of files in batches, memory bounded; see `records.detect.iter_records`."""
+        """The records of files in batches of bounded memory; see `records.detect.iter_records`."""
         ...
 
     def programs(self, text: bytes, threads: int) -> RecordBatch:
-        """Programs from their text as a dataset keeps it, a line each; without task and result.
+        """Programs from their text in a dataset, one per line, without task and result.
 
         Raises:
-            RecordError: one is damaged.
+            RecordError: a program is damaged.
         """
         ...
 
@@ -159,17 +159,17 @@ class Framework(Protocol):
         records: Mapping[str, Sequence[str]],
         tell: Tell,
     ) -> Iterator[tuple[str, NDArray[np.float32], NDArray[np.int32]]]:
-        """TVM's per-store features of recorded programs, which takes minutes a network.
+        """TVM's per-store features of recorded programs; takes minutes per network.
 
         Args:
             tasks: workload key -> the networks that have it.
-            targets: that the networks may have been split for.
+            targets: for which the networks may have been split into tasks.
             records: workload key -> its programs' records.
             tell: see `Tell`.
 
         Yields:
-            A workload key, the (S, 164) rows of its programs, and the (n,) rows of each program. Tasks of
-            networks that are not built in are left out.
+            A workload key, the (S, 164) rows of its programs, and the (n,) number of rows per program. Tasks
+            of networks that are not built in are left out.
         """
         ...
 
@@ -182,7 +182,7 @@ class Framework(Protocol):
             networks: built-in names, or files.
             target: to measure on.
             tell: see `Tell`.
-            split_for: target that the networks are split for, if another.
+            split_for: the target to split the networks for, if it differs.
 
         Raises:
             NetworkError: no such network.
@@ -193,18 +193,18 @@ class Framework(Protocol):
         """The target that the networks of another platform's programs were split for.
 
         Args:
-            noted: by their collection.
-            files: their records, where it notes nothing.
+            noted: the target in their collection.json.
+            files: their records, for collections without that entry.
         """
         ...
 
     def source(self, task: PlannedTask, seed: int, prior: Prior | None = None) -> ProgramSource:
-        """What hands out programs of a task.
+        """A source of programs of a task.
 
         Args:
-            task: whose programs.
-            seed: of the sampling and the evolution.
-            prior: a model that leads the evolution together with what was measured.
+            task: of the programs.
+            seed: of sampling and evolution.
+            prior: a model that leads the evolution together with the measurements.
         """
         ...
 
@@ -213,19 +213,19 @@ class Framework(Protocol):
     def pool(
         self, how: MeasureSettings, output: IO[Any], check: Callable[[], None], fleet: Fleet | None
     ) -> Pool:
-        """What measures programs.
+        """A pool that measures programs.
 
         Raises:
-            CollectionError: it cannot measure on other machines, and is asked to.
+            CollectionError: `fleet` is given, and it cannot measure on other machines.
         """
         ...
 
     def tracker(self, host: str, port: int) -> Any:
-        """TVM's RPC tracker, running; its `port` may be another, and `proc` is its process.
+        """TVM's RPC tracker, running. Its `port` may differ; `proc` is its process.
 
         Raises:
             OSError: no port is free.
-            RuntimeError: the same, as some TVMs say it.
+            RuntimeError: the same, from some versions of TVM.
         """
         ...
 
@@ -237,7 +237,7 @@ class Framework(Protocol):
 
     @property
     def contenders(self) -> Mapping[str, tuple[int, int]]:
-        """Cost models by name, each with its users' programs a round and programs that breed."""
+        """Cost models by name, each with its usual programs per round and population."""
         ...
 
     def measuring(
@@ -247,13 +247,13 @@ class Framework(Protocol):
         note: Callable[[float, Any], None],
         check: Callable[[], None],
     ) -> AbstractContextManager[MeasuringPool]:
-        """What measures the programs of searches that take turns.
+        """A pool that measures the programs of searches in turns.
 
         Args:
             how: to compile and time.
-            output: a real file for what the children print.
-            note: told the latency of each program, seconds, infinity where it failed; and the program.
-            check: called between programs; what it raises ends the search.
+            output: a real file for the output of the processes.
+            note: receives the latency of each program in seconds, infinity if it failed, and the program.
+            check: called between programs; an exception from it ends the search.
         """
         ...
 
@@ -267,15 +267,15 @@ class Framework(Protocol):
         pool: Any,
         spent: dict[str, float],
     ) -> Callable[[int], Any]:
-        """A search of a task: takes how many programs to measure in a round, and does it.
+        """A search of a task: a function that runs a round of a given number of measured programs.
 
         Args:
-            contender: whose search it is.
+            contender: the cost model and its rounds.
             task: a `PlannedTask` of this framework.
             seed: of the search, any non-negative integer.
-            trials: programs that it will measure in all, at most.
-            scorer: the loaded model of those of "tlp"; None if there are none.
-            pool: what `measuring` gave.
+            trials: most programs that it will measure in total.
+            scorer: the loaded model of "tlp" contenders; None if there are none.
+            pool: from `measuring`.
             spent: seconds by part; scoring and learning are added.
         """
         ...
@@ -287,12 +287,12 @@ class Framework(Protocol):
 
         Args:
             settings: `tuning.tune_settings.TuneSettings`.
-            model: what scores: as `tlp_tvm.load_model` takes it, a model, or one that it has itself by name.
+            model: the model that scores: what `tlp_tvm.load_model` takes, a model, or one of its own by name.
             observer: `tuning.tune_observer.TuneObserver`.
 
         Raises:
-            TuningError: no such target, or settings that it does not have.
-            NetworkError: no such network.
+            TuningError: there is no such target, or it lacks a setting.
+            NetworkError: there is no such network.
             ModelFileError: the model cannot be read, or is of another framework.
         """
         ...
@@ -301,7 +301,7 @@ class Framework(Protocol):
         """Shapes of inputs that a network's file leaves open, from "NAME=1,3,224,224".
 
         Raises:
-            NetworkError: a text says none.
+            NetworkError: a text names no shape.
         """
         ...
 
@@ -322,7 +322,7 @@ class Framework(Protocol):
 
         Args:
             task: an operator.
-            counts: programs for a CPU and for a GPU; 0 leaves one out.
+            counts: programs for a CPU and for a GPU; 0 for none.
             how: `model`, `threads` and `rounds`.
             tell: see `Tell`.
 
@@ -333,7 +333,7 @@ class Framework(Protocol):
 
 
 def framework_here() -> Framework:
-    """The framework of this environment's TVM; the default one where there is none, or several."""
+    """The framework of this environment's TVM; the default one if there is none."""
     found = [framework_named(name) for name in FRAMEWORKS if framework_named(name).is_here()]
     return next(iter(found), framework_named(DEFAULT))
 

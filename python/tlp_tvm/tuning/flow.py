@@ -57,15 +57,15 @@ def tune(
         network: a built-in name, e.g. "resnet_18-224", or the path of a file.
         out: folder of the run.
         minutes: after which no more programs are measured; 0 for no limit.
-        trials: programs to measure in all; without it 200, or as many as `minutes` allow.
+        trials: programs to measure in total. Default: 200, or as many as `minutes` allow.
         framework: "ansor" or "metaschedule".
         model: a shipped name, a checkpoint folder, an exported file, or a model; empty for the shipped one.
         target: TVM target; empty for this machine's CPU.
         seed: of the search.
-        observer: is told how it goes.
+        observer: receives the progress.
 
     Returns:
-        The result; `run.json` in the folder says the same.
+        The result; `run.json` in the folder has the same.
 
     Raises:
         TuningError: it cannot start, was stopped, or its result does not build.
@@ -94,10 +94,10 @@ def tune_network(settings: TuneSettings, observer: TuneObserver | None = None) -
 
     Args:
         settings: what to tune and how.
-        observer: is told how it goes.
+        observer: receives the progress.
 
     Returns:
-        The result; `run.json` in the folder of the run says the same.
+        The result; `run.json` in the folder of the run has the same.
 
     Raises:
         TuningError: it cannot start, was stopped, or its result does not build.
