@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import Any
 
 _HOMES = {
@@ -39,7 +40,18 @@ __all__ = [
 ]
 
 
+_MOVED = {"this_cpu": "tlp_tvm.machine.cpu"}
+"""Names of version 0.1 that are no framework's -> the module that has them now."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        warnings.warn(
+            f"{__name__}.{name} is now {_MOVED[name]}.{name}; the old name goes in the next version",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(importlib.import_module(_MOVED[name]), name)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

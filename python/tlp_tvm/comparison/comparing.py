@@ -19,7 +19,9 @@ from tlp_tvm.comparison.session import Session
 from tlp_tvm.comparison.summary import FORMAT, FORMAT_VERSION, RESULTS, Comparison, read_comparison
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.files import write_whole
+from tlp_tvm.folder_lock import held
 from tlp_tvm.framework import DEFAULT, Framework, framework_named
+from tlp_tvm.machine.code import code_digest
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
@@ -49,8 +51,22 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
     target = framework.target(settings.target, here=True)
     scorer = _scorer(settings)
     tasks = _largest(framework.plan(settings.networks, target, observer.step, None), settings.tasks)
-    settings.out.mkdir(parents=True, exist_ok=True)
-    content = _content(settings, framework, target, getattr(scorer, "name", settings.model))
+    with held(settings.out, ComparisonError, "choose another --out"):
+        content = _content(settings, framework, target, getattr(scorer, "name", settings.model))
+        _compare(settings, framework, target, scorer, tasks, content, observer)
+    return read_comparison(settings.out)
+
+
+def _compare(
+    settings: CompareSettings,
+    framework: Framework,
+    target: Any,
+    scorer: Any,
+    tasks: Sequence[PlannedTask],
+    content: dict[str, Any],
+    observer: CompareObserver,
+) -> None:
+    """Search what the folder lacks; each group is written as it is done."""
     groups = [(task, seed) for task in tasks for seed in range(settings.seeds)]
     done = {(entry["task"], entry["seed"]) for entry in content["groups"]}
     trials = settings.trials * len(settings.contenders)
@@ -71,7 +87,6 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
             }
         )
         write_whole(settings.out / RESULTS, json.dumps(content) + "\n")
-    return read_comparison(settings.out)
 
 
 def _scorer(settings: CompareSettings) -> Any:
@@ -156,25 +171,37 @@ def _content(settings: CompareSettings, framework: Framework, target: Any, model
         "model": model,
         "trials": settings.trials,
     }
-    path = Path(settings.out) / RESULTS
-    if path.exists():
-        before = read_comparison(settings.out).content
-        for entry, value in description.items():
-            if before.get(entry, DEFAULT) != value:  # those of before there were others do not say it
-                raise ComparisonError(
-                    f"{path}: expected a comparison with {entry} {value}, found {before.get(entry)}; "
-                    "choose another --out"
-                )
-        return before
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        **description,
+    conditions = {
+        "weights": _weights(settings),
         "cpu": this_cpu().model,
+        "measure": json.loads(json.dumps(dataclasses.asdict(settings.measure))),
+        "code": code_digest(),
         "versions": {
             "tlp_tvm": __version__,
             "tvm": framework.tvm_version(),
             "python": machine.python_version(),
         },
-        "groups": [],
     }
+    path = Path(settings.out) / RESULTS
+    if not path.exists():
+        head = {"format": FORMAT, "format_version": FORMAT_VERSION}
+        return {**head, **description, **conditions, "groups": []}
+    before = read_comparison(settings.out).content
+    # Older comparisons do not say their framework, nor all of their conditions.
+    expected = description | {entry: value for entry, value in conditions.items() if entry in before}
+    for entry, value in expected.items():
+        if before.get(entry, DEFAULT) != value:
+            raise ComparisonError(
+                f"{path}: expected a comparison with {entry} {value}, found {before.get(entry)}; "
+                "choose another --out"
+            )
+    return before
+
+
+def _weights(settings: CompareSettings) -> str | None:
+    """SHA-256 of the weights of those of "tlp"; None if none of them takes part."""
+    from tlp_tvm.model.checkpoint import weights_digest
+
+    if not any(each.model.startswith("tlp") for each in settings.contenders):
+        return None
+    return weights_digest(settings.model or framework_named(settings.framework).default_model)

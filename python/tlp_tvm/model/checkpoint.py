@@ -91,6 +91,19 @@ def _read_weights(path: Path, entry: object) -> dict[str, Tensor]:
         raise ModelFileError(f"{path}: expected safetensors, found {error}") from error
 
 
+def weights_digest(name: str | os.PathLike[str]) -> str:
+    """SHA-256 of the file with a model's weights.
+
+    Args:
+        name: what `load_model` takes.
+
+    Raises:
+        OSError: there is none.
+    """
+    path = SHIPPED / name if name in shipped_models() else Path(name)
+    return hashlib.sha256((path / WEIGHTS if path.is_dir() else path).read_bytes()).hexdigest()
+
+
 def load_weights(name: str | os.PathLike[str]) -> ScoringModel:
     """Load a model that contains no code: a shipped one or a checkpoint folder.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -90,6 +91,34 @@ def test_a_whole_comparison_is_not_searched_again(compared: tuple[Path, list[str
 def test_another_comparison_in_the_same_folder_is_refused(compared: tuple[Path, list[str]]) -> None:
     with pytest.raises(ComparisonError, match="expected a comparison with trials 9, found 8; choose another"):
         compare(settings(compared[0], trials=9))
+
+
+@pytest.mark.parametrize("entry", ["weights", "cpu", "measure", "code", "versions"])
+def test_conditions_that_changed_are_refused(
+    compared: tuple[Path, list[str]], tmp_path: Path, entry: str
+) -> None:
+    shutil.copytree(compared[0], tmp_path / "run")
+    path = tmp_path / "run" / "comparison.json"
+    content = json.loads(path.read_text())
+    assert entry in content
+    path.write_text(json.dumps({**content, entry: "another"}))
+    with pytest.raises(ComparisonError) as refused:
+        compare(settings(tmp_path / "run"))
+    text = str(refused.value)
+    assert text.startswith(f"{path}: expected a comparison with {entry} ")
+    assert text.endswith(", found another; choose another --out")
+
+
+def test_an_older_comparison_that_does_not_say_its_conditions_is_resumed(
+    compared: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    shutil.copytree(compared[0], tmp_path / "run")
+    path = tmp_path / "run" / "comparison.json"
+    content = json.loads(path.read_text())
+    for entry in ("weights", "measure", "code"):
+        del content[entry]
+    path.write_text(json.dumps(content))
+    assert len(compare(settings(tmp_path / "run")).runs()) == len(MODELS)
 
 
 def test_the_picture_is_drawn(compared: tuple[Path, list[str]], tmp_path: Path) -> None:

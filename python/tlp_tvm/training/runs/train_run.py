@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
+from tlp_tvm.errors import TrainingError
+from tlp_tvm.folder_lock import held
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.config import ModelConfig, describe
 from tlp_tvm.model.scoring import ScoringModel
@@ -83,18 +86,20 @@ def train_model(
     Raises:
         DatasetError: the dataset is missing, damaged or too small.
         ModelFileError: the folder holds a finished model, or another run.
-        TrainingError: the loss is not finite.
+        TrainingError: the loss is not finite, or another process trains into the folder.
     """
     folder = Path(out)
     check_unfinished(folder)
     run = _Run.read(source, folder, recipe)
     tell.data(run.data, run.validation)
     folder.mkdir(parents=True, exist_ok=True)
-    with joined(device) as (peers, place):
+    with joined(device) as (peers, place), ExitStack() as stack:
+        if peers.writes:
+            stack.enter_context(held(folder, TrainingError, "choose another --out"))
         trained = run.train(str(place), peers, tell)
         metrics = run.metrics(trained, str(place), peers, tell)
-    config = run.describe(trained, metrics)
-    return finish(folder, config, trained.weights) if peers.writes else config
+        config = run.describe(trained, metrics)
+        return finish(folder, config, trained.weights) if peers.writes else config
 
 
 @dataclass(frozen=True)
