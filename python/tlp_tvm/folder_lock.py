@@ -23,7 +23,7 @@ def held(folder: str | os.PathLike[str], error: type[Exception], cure: str) -> I
     Args:
         folder: made if need be.
         error: what to raise where another process holds it, or nobody can write there.
-        cure: what to do then beside waiting, in words.
+        cure: what to do instead of waiting, in words.
 
     Raises:
         Exception: of the type `error`; its sentence names the process and its command.

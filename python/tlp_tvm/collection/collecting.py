@@ -43,7 +43,7 @@ def collect(settings: CollectSettings, observer: CollectObserver | None = None) 
 
     Args:
         settings: what to collect and how.
-        observer: is told how it goes.
+        observer: receives the progress.
 
     Returns:
         What was done; the folder `settings.out` holds the records.

@@ -53,7 +53,7 @@ def asked_model(asked: CollectSettings, framework: str) -> ScoringModel | None:
 
 
 def prior_of(model: ScoringModel, target: Any) -> Prior:
-    """What leads the evolution beside the measurements: the target's head, or the mean of all."""
+    """The prior of the evolution, beside the measurements: the target's head, or the mean of all."""
     from tlp_tvm.model.scoring import platform_or_mean
 
     return partial(model.score, platform=platform_or_mean(model, str(target)))

@@ -35,7 +35,7 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
 
     Args:
         settings: what to compare and how.
-        observer: is told how it goes.
+        observer: receives the progress.
 
     Returns:
         The result; `comparison.json` in the folder has the same.
@@ -140,7 +140,7 @@ def _search(
 
 
 def _largest(tasks: Sequence[PlannedTask], count: int) -> list[PlannedTask]:
-    """The tasks with the most operations of each network; in all, so many times the networks at most."""
+    """The tasks with the most operations of each network, `count` per network."""
 
     def operations(task: PlannedTask, network: str) -> float:
         return task.flop * task.weights[network]

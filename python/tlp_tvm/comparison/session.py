@@ -19,7 +19,7 @@ class Session:
     Attributes:
         contender: whose search it is.
         latencies: seconds of each measured program, in order; infinity where it failed.
-        last: seconds of the fastest, timed anew beside those of the other searches (`finals`); NaN before.
+        last: seconds of the fastest, timed beside those of the other searches (`finals`); NaN before.
         clock: seconds of this session's own time, at each of them.
         spent: seconds by `PARTS`.
         done: whether it has measured all it may, or finds no more programs.

@@ -31,8 +31,8 @@ class Run:
         seed: of the search.
         best: (n,) lowest latency after each program, seconds; infinity before the first that ran.
         clock: (n,) seconds of the search's own time at each of them.
-        last: latency of the fastest program, timed anew beside those of the other searches, seconds; infinity
-            if none ran.
+        last: final latency of the fastest program, timed beside the other searches', seconds; infinity if
+            none ran.
         spent: seconds by part (`stopwatch.PARTS`).
     """
 
@@ -53,20 +53,20 @@ class Run:
 
 @dataclass(frozen=True)
 class Against:
-    """A model beside the baseline, over all tasks and seeds.
+    """A model compared with the baseline, over all tasks and seeds.
 
     Attributes:
         contender: the model.
         runs: compared pairs of searches.
-        latency: geometric mean of last latency / the baseline's; below 1 is faster.
+        latency: geometric mean of final latency / the baseline's; below 1 is faster.
         slowest: the largest of these ratios.
-        slowest_task: the largest, over tasks, of their geometric means over a task's seeds.
-        slowest_found: the largest ratio of the lowest latencies that the searches themselves had timed.
-        reached: pairs in which it came to the baseline's best.
-        sooner: geometric mean over those of the baseline's whole time / the time it took; above 1 is sooner.
-        sooner_bound: the same over all pairs, with its own whole time where it never came there: an upper
-            bound of the time taken is not known there, so this flatters; read it beside `reached`.
-        fewer: geometric mean over the pairs that reached it of the baseline's programs / its own.
+        slowest_task: the largest geometric mean of these ratios over the seeds of a task.
+        slowest_found: the largest ratio of the lowest latencies that the searches themselves timed.
+        reached: pairs in which it matched the baseline's best.
+        sooner: geometric mean over the matched pairs of the baseline's total time / the time to match.
+        sooner_bound: the same over all pairs, where an unmatched one counts with its total time; this
+            flatters, so read it with `reached`.
+        fewer: geometric mean over the matched pairs of the baseline's programs / the programs to match.
     """
 
     contender: str
@@ -106,7 +106,7 @@ class Comparison:
         ]
 
     def against_baseline(self) -> list[Against]:
-        """Every other model beside the baseline; empty without one."""
+        """Every other model compared with the baseline; empty without one."""
         if self.baseline is None:
             return []
         runs = {(run.contender, run.task, run.seed): run for run in self.runs()}

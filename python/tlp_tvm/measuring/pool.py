@@ -239,7 +239,7 @@ class MeasuringPool(abc.ABC):
 
     @abc.abstractmethod
     def _inputs(self, program: Any) -> tuple[Any, ...]:
-        """What a program needs to run, beside itself."""
+        """What a program needs to run besides itself."""
 
     # And what is the same for all.
 

@@ -33,7 +33,7 @@ NOT_RECORDS = frozenset(
         "database_workload",
     )
 )
-"""Names that this project gives to files beside the records of a folder, or to copies of some of them."""
+"""Files that this project writes beside the records of a folder, or copies of some records."""
 
 BLOCK_BYTES = 1 << 20
 """Text read and parsed at a time, small enough to stay in a cache; only a longer line makes a block grow."""

@@ -14,7 +14,7 @@ def seeded(device: torch.device, seed: int) -> Iterator[None]:
     """Draw from a seed inside the block; torch's own random state stays as it is.
 
     Args:
-        device: where numbers are drawn, beside the CPU.
+        device: to seed too, beside the CPU.
         seed: of both.
     """
     with torch.random.fork_rng([device] if device.type == "cuda" else []):

@@ -48,6 +48,6 @@ class Start:
 
 
 def long_enough(settings: TrainSettings, programs: int) -> TrainSettings:
-    """The same with so many epochs that few programs too make `FEW_STEPS` steps."""
+    """The same with enough epochs that few programs make `FEW_STEPS` steps too."""
     steps = max(1, round(programs / settings.batch_programs))
     return replace(settings, epochs=max(settings.epochs, -(-FEW_STEPS // steps)))

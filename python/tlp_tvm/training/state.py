@@ -85,7 +85,7 @@ class TrainState:
         return float(self.history[self.best_epoch - 1]["validation"]["score"])
 
     def out_of_patience(self, patience: int) -> bool:
-        """Whether so many epochs brought nothing better; 0 is endless patience."""
+        """Whether this many epochs brought no better one; 0 never stops."""
         return 0 < patience <= len(self.history) - self.best_epoch
 
     def end_epoch(self, batches: int, programs: int, begin: float) -> float:

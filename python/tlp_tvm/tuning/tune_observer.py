@@ -56,7 +56,7 @@ class Steps:
     """Tells an observer of a tuning's steps, and notes how long each took.
 
     Attributes:
-        observer: is told.
+        observer: receives the progress.
         seconds: spent by step.
     """
 
@@ -64,7 +64,7 @@ class Steps:
         """Begin.
 
         Args:
-            observer: is told.
+            observer: receives the progress.
         """
         self.observer = observer
         self.seconds: dict[str, float] = collections.defaultdict(float)
@@ -75,7 +75,7 @@ class Steps:
 
         Args:
             name: in `seconds`; steps of the same name add up.
-            words: that the observer is told.
+            words: for the observer.
         """
         self.observer.step(words)
         began = time.time()

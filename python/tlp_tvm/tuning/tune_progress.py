@@ -38,7 +38,7 @@ class Progress:
             trials: programs measured before.
             best: latency of each task in seconds so far; infinity for a task without one.
             failures: reason to how many programs failed for it; counted up.
-            observer: is told.
+            observer: receives the progress.
         """
         self.trials = trials
         self.error: TuningError | None = None
@@ -73,7 +73,7 @@ class Progress:
 
 
 def not_written(log: Path, error: OSError) -> TuningError:
-    """Why a tuning cannot go on."""
+    """Why a tuning cannot continue."""
     return TuningError(
         f"{log}: expected room for one more record, found: {error.strerror}; make room, and run the same "
         "command again: what was measured is kept"

@@ -127,7 +127,7 @@ class ChoosingPolicy:
         return expected_gain(adapter.speeds(embeddings, scores), variance)
 
     def _breeder(self, growth: int) -> Any:
-        """TVM's policy with a population so many times the usual one."""
+        """TVM's policy with this multiple of the usual population."""
         params = {"evolutionary_search_population": growth * self._population}
         policy = load_tvm().auto_scheduler.SketchPolicy
         return policy(self.search_task, self._cost_model, params=params, seed=self._seed, verbose=0)

@@ -23,7 +23,7 @@ def print_card(metrics: dict[str, Any], out: object) -> None:
 
 
 def ranking_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
-    """Rows of `ranking_rows`, beside a random pick."""
+    """Rows of `ranking_rows`, with those of a random pick."""
     table = Table(title=title, caption="random: the mean of random picks (nine of ten of them between)")
     ks = list(rows[0]["top"]) if rows else []
     for name in ("platform", "network"):

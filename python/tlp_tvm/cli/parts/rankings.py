@@ -107,7 +107,7 @@ def evaluate_rankings(options: Rankings) -> None:
 
 
 def _rank(corpus: Corpus, ranker: Ranker, options: Rankings, about: dict[str, Any], title: str) -> None:
-    """One model, beside a random pick."""
+    """One model, compared with a random pick."""
     import numpy as np
 
     from tlp_tvm.dataset.ranking import ranking_rows

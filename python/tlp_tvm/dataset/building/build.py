@@ -66,7 +66,7 @@ def build_dataset(
         errors: "skip" passes over bad lines and counts them in the manifest.
         allow_odd_targets: records of a platform may name several targets; the first stands for all, and the
             manifest notes the others.
-        programs_per_task: at most so many programs of each task and platform, drawn at random, but all of
+        programs_per_task: at most this many programs per task and platform, drawn at random, but all of
             test tasks; all when None.
         seed: of that draw.
         replace: a built dataset at `out` gives way, once the new one is whole.

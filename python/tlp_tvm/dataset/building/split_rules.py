@@ -178,7 +178,7 @@ def _first_side(sides: Iterable[str]) -> str:
 
 
 def _deal(programs: Any, shares: dict[str, float], seed: int) -> list[str]:
-    """Sides for groups of so many programs: the named shares, the rest "train"."""
+    """Splits for groups of these sizes: the named shares, the rest "train"."""
     wanted = {side: share for side, share in shares.items() if share > 0}
     if len(programs) <= len(wanted):
         raise DatasetError(

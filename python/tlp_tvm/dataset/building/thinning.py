@@ -15,7 +15,7 @@ KEPT_WHOLE = "test"
 
 @dataclass
 class Thinning:
-    """Of each task outside the test split, at most so many programs per platform, drawn at random.
+    """Keep at most this many random programs per platform of each task outside the test split.
 
     Platforms draw in the same order, so that a program that many have measured is kept for all of them.
 

@@ -12,7 +12,7 @@ from tlp_tvm.evaluation.rankers import Programs, Ranker
 from tlp_tvm.metrics.topk import RankedTask, mean_top_k
 
 FOLDS = 5
-"""One task in so many is held out to choose by."""
+"""One task in this many is held out to choose the epoch."""
 
 
 def hold_out(corpus: Corpus, seed: int) -> tuple[list[int], list[int]]:

@@ -177,6 +177,6 @@ def _guide(expected: Prior) -> Any:
             """Nothing to save."""
 
         def update(self, _context: Any, _candidates: Any, _results: Any) -> None:
-            """It is told elsewhere."""
+            """Progress is reported elsewhere."""
 
     return Guide()
