@@ -11,8 +11,8 @@ from pathlib import Path
 
 _UNPACKED_AT_LEAST = 64 << 20
 _UNPACKED_RATIO = 200
-"""A packed file may unpack to this multiple of its size, or to the bytes above. Records shrink to a twentieth,
-a file of equal lines to a hundredth; gzip could grow a thousandfold and fill the memory."""
+"""A packed file may unpack to this multiple of its size, or to the bytes above. Records shrink to a
+twentieth, a file of equal lines to a hundredth; gzip could grow a thousandfold and fill the memory."""
 
 _PIECE = 1 << 20
 
