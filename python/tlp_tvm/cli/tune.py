@@ -34,7 +34,8 @@ def tune(
         str,
         typer.Argument(
             metavar="NET",
-            help="A built-in network, e.g. resnet_18-224, or an .onnx, .pt, .pth or .torchscript file.",
+            help="A built-in network, e.g. resnet_18-224, or a file: ONNX or TorchScript for ansor, .pt2 for "
+            "metaschedule.",
         ),
     ],
     out: Annotated[Path, typer.Option(help="Folder of the run; an existing run is resumed.")],
