@@ -18,7 +18,7 @@ LOCK = ".lock"
 def held(folder: str | os.PathLike[str], error: type[Exception], cure: str) -> Iterator[None]:
     """Hold a folder: nobody else writes there meanwhile.
 
-    The kernel drops the lock of a process that is gone, however it ended. The file stays; it locks nothing.
+    The kernel drops the lock of a process that is gone, however it ended; a file that it left locks nothing.
 
     Args:
         folder: made if need be.
@@ -29,26 +29,45 @@ def held(folder: str | os.PathLike[str], error: type[Exception], cure: str) -> I
         Exception: of the type `error`; its sentence names the process and its command.
     """
     place = Path(folder)
+    while True:
+        opened = _opened(place, error, cure)
+        try:
+            _lock(opened, place, error, cure)
+            if not _is_there(opened, place / LOCK):
+                continue  # who held it removed the file just now: take the next one
+            _say_who(opened)
+            yield
+            (place / LOCK).unlink(missing_ok=True)
+            return
+        finally:
+            os.close(opened)
+
+
+def _opened(place: Path, error: type[Exception], cure: str) -> int:
     try:
         place.mkdir(parents=True, exist_ok=True)
-        opened = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        return os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as fault:
         raise error(
             f"{place}: expected a folder that can be written to, found: {fault.strerror}; {cure}"
         ) from fault
+
+
+def _lock(opened: int, place: Path, error: type[Exception], cure: str) -> None:
     try:
-        try:
-            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as fault:
-            raise error(
-                f"{place}: expected nobody else to write there, found {_holder(place / LOCK)}; "
-                f"wait for its end, or {cure}"
-            ) from fault
-        _say_who(opened)
-        yield
-        os.ftruncate(opened, 0)
-    finally:
-        os.close(opened)
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as fault:
+        raise error(
+            f"{place}: expected nobody else to write there, found {_holder(place / LOCK)}; "
+            f"wait for its end, or {cure}"
+        ) from fault
+
+
+def _is_there(opened: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(opened), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _say_who(opened: int) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -37,7 +38,7 @@ def test_the_second_is_told_who_has_it_and_a_killed_process_has_it_no_more(tmp_p
     assert since.endswith(f"; wait for its end, or {CURE}")
     with held(tmp_path, CollectionError, CURE):
         assert str(os.getpid()) in (tmp_path / LOCK).read_text()
-    assert (tmp_path / LOCK).read_text() == ""
+    assert not (tmp_path / LOCK).exists()
 
 
 def test_it_is_given_back_when_the_block_raises(tmp_path: Path) -> None:
@@ -45,6 +46,24 @@ def test_it_is_given_back_when_the_block_raises(tmp_path: Path) -> None:
         raise ValueError("x")
     with held(tmp_path / "new", CollectionError, CURE):
         pass
+
+
+def test_a_lock_whose_file_was_removed_meanwhile_is_taken_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else two would hold the folder: one the old file, one the new."""
+    flock, removed = fcntl.flock, []
+
+    def remove_first(opened: int, how: int) -> None:
+        flock(opened, how)
+        if not removed:
+            removed.append((tmp_path / LOCK).unlink())
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+    with held(tmp_path, CollectionError, CURE):
+        assert (tmp_path / LOCK).exists()
+        with pytest.raises(CollectionError, match="found process"), held(tmp_path, CollectionError, CURE):
+            pass
 
 
 def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:

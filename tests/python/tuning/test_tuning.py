@@ -129,7 +129,6 @@ def test_the_run_is_written_down(result: TuneResult) -> None:
     assert result.curve.read_bytes().startswith(b"\x89PNG")
     names = sorted(path.name for path in result.log.parent.iterdir())
     assert names == [
-        ".lock",
         *("best.json", "curve.png", "log.json", "run.json", "tuned.json", "tuned.so", "tvm.log"),
     ]
 
