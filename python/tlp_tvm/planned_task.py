@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import abc
 import hashlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from tlp_tvm.network_names import split_of
 
@@ -71,3 +72,30 @@ class PlannedTask(abc.ABC):
 def task_id(workload_key: str) -> str:
     """12 hexadecimal characters that stand for a workload in file names."""
     return hashlib.md5(workload_key.encode(), usedforsecurity=False).hexdigest()[:12]
+
+
+AnyTask = TypeVar("AnyTask", bound=PlannedTask)
+
+
+def each_once(
+    networks: Sequence[str],
+    name_of: Callable[[str], str],
+    tasks_of: Callable[[str], Iterable[tuple[AnyTask, int]]],
+    tell: Callable[[str], None],
+) -> list[AnyTask]:
+    """The tasks of networks, each once, in the order of the networks.
+
+    Args:
+        networks: as `tasks_of` takes them.
+        name_of: the full name of a network.
+        tasks_of: the tasks of a network, and how often it has each.
+        tell: is told in words what is going on.
+    """
+    names = {name_of(network): network for network in networks}
+    planned: dict[str, AnyTask] = {}
+    for name, network in names.items():
+        tell(f"splitting {name} into tasks")
+        for task, weight in tasks_of(network):
+            known = planned.setdefault(task.workload_key, task)
+            known.weights[name] = known.weights.get(name, 0) + weight
+    return list(planned.values())

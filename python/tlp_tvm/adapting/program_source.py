@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import abc
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm import _core
 from tlp_tvm.adapting.adaptation import TaskAdapter
+from tlp_tvm.embedding import Embedding
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.planned_task import PlannedTask
+from tlp_tvm.record_batch import RecordBatch
 
 SPARE = 16
 """Programs that are drawn beyond what is wanted, as some are known already."""
@@ -23,6 +27,20 @@ Prior = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 _TRIES = 3
 """Draws in a row without a new program, after which a search space counts as empty."""
+
+
+class NativeBlock(Protocol):
+    """Programs in the native core."""
+
+    def __len__(self) -> int: ...
+
+    def hashes(self) -> NDArray[np.uint64]:
+        """(N,) an identity of each program within its task."""
+        ...
+
+    def encode(self, encoder: _core.Encoder, out: Embedding, threads: int, /) -> Any:
+        """Write (N, L, E)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -40,12 +58,17 @@ class Program:
 class ProgramSource(abc.ABC):
     """Hands out programs of one task, none twice; a framework says how they are read, drawn and bred.
 
+    An input is a program as the framework's pool takes it.
+
     Attributes:
         task: whose programs.
         prior: the model that leads the evolution together with what was measured; None for no model.
         known: hashes of programs that are measured or handed out.
         failures_in_a_row: of its latest programs.
     """
+
+    layout: ClassVar[str]
+    """Name of the preset layout that embeds them."""
 
     task: PlannedTask
     seed: int
@@ -65,10 +88,10 @@ class ProgramSource(abc.ABC):
         """
         if not files:
             return
-        hashes, embeddings, latencies = self._read(files)
-        if len(hashes):
-            self.known.update(hashes)
-            self._learn(embeddings, latencies)
+        batch = self._records(files)
+        if len(batch):
+            self.known.update(batch.sequence_hashes.tolist())
+            self._learn(batch.encode(FeatureLayout.preset(self.layout), threads=1), batch.latencies)
 
     def learn(self, programs: Sequence[Program], latencies: Sequence[float]) -> None:
         """Take in new measurements.
@@ -88,8 +111,11 @@ class ProgramSource(abc.ABC):
         Args:
             files: their records of the task.
         """
-        programs = self._recorded(files) if files else []
-        self.waiting = list({program.hash: program for program in programs}.values())
+        self.waiting = []
+        if files:
+            batch = self._records(files)
+            programs = self._programs(self._inputs_of(batch), batch.sequence_hashes)
+            self.waiting = list({program.hash: program for program in programs}.values())
 
     def waiting_embeddings(self) -> Any:
         """(n, L, E) embeddings of the programs of another platform."""
@@ -113,10 +139,11 @@ class ProgramSource(abc.ABC):
                 break
             seed = self._seed(len(self.known), attempt)
             if evolved and attempt == 0 and (self._adapter.ready or self.prior is not None):
-                drawn = self._bred(count - len(found), seed)
+                inputs = self._bred(count - len(found), seed)
             else:
-                drawn = self._random(count - len(found) + SPARE, seed)
-            found += self._keep_new(drawn, count - len(found))
+                inputs = self._random(count - len(found) + SPARE, seed)
+            hashes = self._block(inputs).hashes() if inputs else ()
+            found += self._keep_new(self._programs(inputs, hashes), count - len(found))
         self.exhausted = not found
         return found
 
@@ -133,24 +160,33 @@ class ProgramSource(abc.ABC):
         return self._adapter.speeds(embeddings, scores) if self._adapter.ready else scores
 
     @abc.abstractmethod
-    def _read(self, files: Sequence[Path]) -> tuple[list[int], Any, Any]:
-        """Hashes, embeddings and latencies of records."""
+    def _records(self, files: Sequence[Path]) -> RecordBatch:
+        """All records of files."""
 
     @abc.abstractmethod
-    def _recorded(self, files: Sequence[Path]) -> list[Program]:
+    def _inputs_of(self, batch: RecordBatch) -> list[Any]:
         """The programs of records, to be measured again."""
 
     @abc.abstractmethod
-    def _random(self, count: int, seed: int) -> list[Program]:
-        """Programs drawn at random."""
+    def _random(self, count: int, seed: int) -> list[Any]:
+        """Inputs drawn at random."""
 
     @abc.abstractmethod
-    def _bred(self, count: int, seed: int) -> list[Program]:
-        """Programs that an evolution finds, led by `expected`."""
+    def _bred(self, count: int, seed: int) -> list[Any]:
+        """Inputs that an evolution finds, led by `expected`."""
 
     @abc.abstractmethod
-    def _embedded(self, inputs: Sequence[Any]) -> Any:
-        """(n, L, E) embeddings of programs."""
+    def _block(self, inputs: Sequence[Any]) -> NativeBlock:
+        """Inputs, read natively."""
+
+    def _embedded(self, inputs: Sequence[Any]) -> Embedding:
+        block, layout = self._block(inputs), FeatureLayout.preset(self.layout)
+        out = np.empty((len(block), layout.length, layout.width), np.float32)
+        block.encode(layout.encoder, out, 1)
+        return out
+
+    def _programs(self, inputs: Sequence[Any], hashes: Iterable[int]) -> list[Program]:
+        return [Program(self, int(number), each) for number, each in zip(hashes, inputs, strict=True)]
 
     def _keep_new(self, programs: Sequence[Program], count: int) -> list[Program]:
         new: list[Program] = []

@@ -63,15 +63,28 @@ class SearchScores:
     online: bool
     error: BaseException | None
 
-    def use_model(
-        self, model: Scorer | str | os.PathLike[str], platform: str | None, device: str, online: bool
+    def __init__(
+        self,
+        model: Scorer | str | os.PathLike[str],
+        platform: str | None = None,
+        device: str = "auto",
+        online: bool = False,
     ) -> None:
-        """Take a model, loading it if need be. The arguments are those of a cost model's constructor.
+        """Load the model if need be.
+
+        Args:
+            model: a model, or what `tlp_tvm.load_model` takes: a shipped name, a checkpoint folder or an
+                exported file.
+            platform: one of the model's platforms, or "mean" for the mean of all heads; None for the one that
+                a task's target names.
+            device: "auto", or torch's name of the device to score on.
+            online: whether the model learns from the measurements of the search.
 
         Raises:
             ModelFileError: the model cannot be read, or reads programs of another framework.
             TuningError: the model has no such platform.
         """
+        super().__init__()  # of TVM's own cost model, where that has one
         self.model = load_scorer(model, device)
         layout = self.model.layout
         if layout.framework != self.framework:
@@ -90,6 +103,8 @@ class SearchScores:
         self.online = online
         self._platforms: dict[str, str] = {}
         self._adapters: dict[str, TaskAdapter] = {}
+        self._targets: dict[str, str] = {}
+        """Of the tasks that it learned from."""
         self._lock = threading.Lock()
         """Of the adapters; never held while anything is computed."""
 
@@ -177,6 +192,7 @@ class SearchScores:
         """
         with self._lock:
             adapter = self._adapters.setdefault(workload_key, TaskAdapter())
+            self._targets[workload_key] = target
         adapter.learn(embeddings, self._own_scores(embeddings, target), latencies)
 
 

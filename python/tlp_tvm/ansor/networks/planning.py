@@ -10,7 +10,7 @@ from tlp_tvm.ansor.loading.targets import hardware_of, quiet_builds
 from tlp_tvm.ansor.networks.builtin import canonical_name, network_from
 from tlp_tvm.ansor.networks.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.networks.tasks import extract_tasks, hardware_without_driver
-from tlp_tvm.planned_task import PlannedTask
+from tlp_tvm.planned_task import PlannedTask, each_once
 
 
 class RelayTask(PlannedTask):
@@ -53,22 +53,16 @@ def plan_tasks(
     Raises:
         NetworkError: no such network.
     """
-    names = {canonical_name(network): network for network in networks}
-    planned: dict[str, RelayTask] = {}
-    for name, network in names.items():
-        tell(f"splitting {name} into tasks")
-        for task, weight in _tasks_of(network, split_for or target):
-            known = planned.setdefault(str(task.workload_key), RelayTask(task))
-            known.weights[name] = weight
+    planned = each_once(networks, canonical_name, lambda each: _tasks_of(each, split_for or target), tell)
     tell("trying the tasks")
     with quiet_builds():
-        found = [each.task for each in planned.values()]
+        found = [each.task for each in planned]
         if split_for is not None:
             found = [_for_target(task, target) for task in found]
         tasks, _ = keep_layout_where_needed(found)
-    for each, task in zip(planned.values(), tasks, strict=True):
+    for each, task in zip(planned, tasks, strict=True):
         each.task = task
-    return list(planned.values())
+    return planned
 
 
 def _for_target(task: Any, target: Any) -> Any:
@@ -82,8 +76,8 @@ def _for_target(task: Any, target: Any) -> Any:
     )
 
 
-def _tasks_of(network: str, target: Any) -> Iterator[tuple[Any, int]]:
+def _tasks_of(network: str, target: Any) -> Iterator[tuple[RelayTask, int]]:
     with quiet_builds():
         module, parameters, _ = network_from(network)
         tasks, weights = extract_tasks((module, parameters), str(target), hardware_of(target))
-    yield from zip(tasks, weights, strict=True)
+    yield from zip(map(RelayTask, tasks), weights, strict=True)

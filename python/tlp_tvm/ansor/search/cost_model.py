@@ -8,15 +8,15 @@ the best answers. The states are read natively out of that Array; no Python obje
 
 from __future__ import annotations
 
+import functools
 import importlib
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.adapting.search_scores import Scorer, SearchScores, as_weights
+from tlp_tvm.adapting.search_scores import SearchScores, as_weights
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.gpu_check import GpuCheck
 from tlp_tvm.ansor.reading.states import extract_states
@@ -29,35 +29,10 @@ BATCH = 8192
 """States whose embeddings are in memory at a time; a search round of TVM asks for about 2,000 at once."""
 
 
-class TLPCostModel(_PythonBasedModel, SearchScores):  # type: ignore[misc, valid-type]
+class TLPCostModel(SearchScores, _PythonBasedModel):  # type: ignore[misc, valid-type]
     """Scores programs in TVM's search with a TLP model; `SearchScores` says what it holds."""
 
     framework = "ansor"
-
-    def __init__(
-        self,
-        model: Scorer | str | os.PathLike[str],
-        platform: str | None = None,
-        device: str = "auto",
-        online: bool = False,
-    ) -> None:
-        """Load the model if need be.
-
-        Args:
-            model: a model, or what `tlp_tvm.load_model` takes: a shipped name, a checkpoint folder or an
-                exported file.
-            platform: one of the model's platforms, or "mean" for the mean of all heads; None for the one that
-                a task's target names.
-            device: "auto", or torch's name of the device to score on.
-            online: whether the model learns from the measurements of the search.
-
-        Raises:
-            ModelFileError: the model cannot be read, or reads programs of another framework.
-            TuningError: the model has no such platform.
-        """
-        super().__init__()
-        self.use_model(model, platform, device, online)
-        self._checks: dict[tuple[str, str], GpuCheck] = {}
 
     def scores(self, task: Any, states: Any) -> NDArray[np.float32]:
         """The logarithm of what `predict` gives, higher is better.
@@ -84,6 +59,10 @@ class TLPCostModel(_PythonBasedModel, SearchScores):  # type: ignore[misc, valid
             own = self.scores_of(str(task.workload_key), str(task.target), embeddings)
             scores[begin : begin + len(own)] = np.where(check.faults(part), -np.inf, own)
         return scores
+
+    @functools.cached_property
+    def _checks(self) -> dict[tuple[str, str], GpuCheck]:
+        return {}
 
     def _check_of(self, task: Any) -> GpuCheck:
         key = (str(task.workload_key), str(task.target))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.builtin import canonical_name, network_from, tasks_of
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
-from tlp_tvm.planned_task import PlannedTask
+from tlp_tvm.planned_task import PlannedTask, each_once
 
 
 class TraceTask(PlannedTask):
@@ -67,12 +67,9 @@ def plan_tasks(networks: Sequence[str], target: Any, tell: Callable[[str], None]
     Raises:
         NetworkError: no such network.
     """
-    names = {canonical_name(network): network for network in networks}
-    planned: dict[str, TraceTask] = {}
-    for name, network in names.items():
-        tell(f"splitting {name} into tasks")
+
+    def tasks_of_network(network: str) -> Iterator[tuple[TraceTask, int]]:
         module, _ = network_from(network)
-        for task in tasks_of(module, target):
-            known = planned.setdefault(workload_key(task.dispatched[0]), TraceTask(task))
-            known.weights[name] = known.weights.get(name, 0) + int(task.weight)
-    return list(planned.values())
+        return ((TraceTask(task), int(task.weight)) for task in tasks_of(module, target))
+
+    return each_once(networks, canonical_name, tasks_of_network, tell)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.adapting.search_scores import Scorer, SearchScores, as_weights, name_of
+from tlp_tvm.adapting.search_scores import SearchScores, as_weights, name_of
 from tlp_tvm.errors import ModelFileError, StateError, TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.latency import latency_of_costs
@@ -46,31 +45,6 @@ class TLPCostModel(PyCostModel, SearchScores):  # type: ignore[misc]
     """Scores programs in MetaSchedule's search with a TLP model; `SearchScores` says what it holds."""
 
     framework = "metaschedule"
-
-    def __init__(
-        self,
-        model: Scorer | str | os.PathLike[str],
-        platform: str | None = None,
-        device: str = "auto",
-        online: bool = False,
-    ) -> None:
-        """Load the model if need be.
-
-        Args:
-            model: a model, or what `tlp_tvm.load_model` takes: a shipped name, a checkpoint folder or an
-                exported file.
-            platform: one of the model's platforms, or "mean" for the mean of all heads; None for the one that
-                a task's target names.
-            device: "auto", or torch's name of the device to score on.
-            online: whether the model learns from the measurements of the search.
-
-        Raises:
-            ModelFileError: the model cannot be read, or reads programs of another framework.
-            TuningError: the model has no such platform.
-        """
-        super().__init__()
-        self.use_model(model, platform, device, online)
-        self._targets: dict[str, str] = {}
 
     def scores(self, context: Any, candidates: Any) -> NDArray[np.float32]:
         """The logarithm of what `predict` gives: any finite number, higher is better.
@@ -120,7 +94,6 @@ class TLPCostModel(PyCostModel, SearchScores):  # type: ignore[misc]
         latencies = np.array([_latency_of(result) for result in results], np.float64)
         embeddings = extract_traces(candidates, self.model.layout)
         self.learn(_key_of(context), flags_of(context.target), embeddings, latencies)
-        self._targets[_key_of(context)] = flags_of(context.target)
 
     def save(self, path: str) -> None:
         """Write what was learned online: the measured programs of every task. The model is a file already.
@@ -175,7 +148,6 @@ class TLPCostModel(PyCostModel, SearchScores):  # type: ignore[misc]
             )
         self.online = True
         for task, rows, seconds in zip(about["tasks"], programs, latencies, strict=True):
-            self._targets[task["key"]] = task["target"]
             shape = (len(rows), layout.length, layout.width)
             self.learn(task["key"], task["target"], rows.reshape(shape), seconds)
 

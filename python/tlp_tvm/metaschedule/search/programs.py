@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm import _core
-from tlp_tvm.adapting.program_source import SPARE, Prior, Program, ProgramSource
+from tlp_tvm.adapting.program_source import SPARE, Prior, ProgramSource
 from tlp_tvm.adapting.search_scores import as_weights
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.loading.locate import load_tvm
@@ -21,6 +21,7 @@ from tlp_tvm.metaschedule.measuring.work import Serialized
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import read_batch
 from tlp_tvm.metaschedule.reading.traces import as_array, extract_traces, reader
+from tlp_tvm.record_batch import RecordBatch
 
 LAYOUT = "metaschedule"
 
@@ -62,43 +63,30 @@ class TraceProgram:
 class TraceSource(ProgramSource):
     """Hands out `TraceProgram`s."""
 
+    layout = LAYOUT
     task: TraceTask
 
-    def _read(self, files: Sequence[Path]) -> tuple[list[int], Any, Any]:
-        batch = read_batch(files)
-        embeddings = batch.encode(FeatureLayout.preset(LAYOUT), threads=1)
-        return batch.sequence_hashes.tolist(), embeddings, batch.latencies
+    def _records(self, files: Sequence[Path]) -> RecordBatch:
+        return read_batch(files)
 
-    def _recorded(self, files: Sequence[Path]) -> list[Program]:
-        batch = read_batch(files)
-        texts = batch.step_texts(np.arange(len(batch)))
-        hashes = batch.sequence_hashes.tolist()
-        return [
-            Program(self, number, TraceProgram(self.task, text))
-            for number, text in zip(hashes, texts, strict=True)
-        ]
+    def _inputs_of(self, batch: RecordBatch) -> list[Any]:
+        return [TraceProgram(self.task, text) for text in batch.step_texts(np.arange(len(batch)))]
 
-    def _random(self, count: int, seed: int) -> list[Program]:
-        return self._programs(_sampled(self._context(seed, count), count))
+    def _random(self, count: int, seed: int) -> list[Any]:
+        return self._inputs(_sampled(self._context(seed, count), count))
 
-    def _bred(self, count: int, seed: int) -> list[Program]:
+    def _bred(self, count: int, seed: int) -> list[Any]:
         load_tvm()
         from tvm_ffi import get_global_func
 
         context = self._context(seed, _POPULATION // 2, _guide(self.expected))
         evolve = get_global_func("s_tir.meta_schedule.SearchStrategyEvolutionarySearchEvolveWithCostModel")
         start = _sampled(context, _POPULATION // 2)
-        return self._programs(evolve(context.search_strategy, start, count + SPARE))
+        return self._inputs(evolve(context.search_strategy, start, count + SPARE))
 
-    def _embedded(self, inputs: Sequence[Any]) -> Any:
+    def _block(self, inputs: Sequence[Any]) -> _core.TraceBlock:
         text = "".join(f"{program.trace}\n" for program in inputs)
-        block, layout = (
-            _core.read_traces(text.encode(), "<programs>", 1, "trace", False),
-            FeatureLayout.preset(LAYOUT),
-        )
-        out = np.empty((len(block), layout.length, layout.width), np.float32)
-        block.encode(layout.encoder, out, 1)
-        return out
+        return _core.read_traces(text.encode(), "<programs>", 1, "trace", False)
 
     def _context(self, seed: int, least: int, model: Any = None) -> Any:
         """A search of TVM's that is ready to draw and breed."""
@@ -121,16 +109,14 @@ class TraceSource(ProgramSource):
         context.pre_tuning(1 << 30, 64, designs, ms.database.MemoryDatabase(), model)
         return context
 
-    def _programs(self, schedules: Any) -> list[Program]:
+    def _inputs(self, schedules: Any) -> list[Any]:
         schedules = list(schedules)
         if not schedules:
             return []
         array = as_array(schedules)
         texts = reader().json(array.__chandle__())
-        block = _core.read_traces("\n".join(texts).encode(), "<programs>", 1, "trace", False)
         return [
-            Program(self, number, TraceProgram(self.task, text, schedule))
-            for number, text, schedule in zip(block.hashes().tolist(), texts, schedules, strict=True)
+            TraceProgram(self.task, text, schedule) for text, schedule in zip(texts, schedules, strict=True)
         ]
 
 
