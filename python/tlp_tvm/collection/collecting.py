@@ -106,7 +106,7 @@ class _Collection:
         how = self.settings.measure
         if how.timing.realtime and not realtime_allowed():
             raise CollectionError(
-                "--realtime: expected the right to a real-time priority, found none; run as root or with "
+                "`realtime`: expected the right to a real-time priority, found none; run as root or with "
                 "CAP_SYS_NICE, or leave out the option"
             )
         return dataclasses.replace(how, threads=how.threads or self.framework.cores(target))

@@ -30,13 +30,13 @@ def asked_model(asked: CollectSettings, framework: str) -> ScoringModel | None:
     """
     if asked.labels and asked.programs_from is None:
         raise CollectionError(
-            f"--labels {asked.labels}: expected --programs-from, a folder with programs to choose from, "
-            "found none; give it, or measure new programs with --programs"
+            f"`labels` {asked.labels}: expected `programs_from`, a folder with programs to choose from, "
+            "found none; give it, or measure new programs with `programs`"
         )
     if asked.model and asked.programs_from is not None and not asked.labels:
         raise CollectionError(
-            f"--model {asked.model}: expected programs to evolve, found those of --programs-from "
-            f"{asked.programs_from}; leave out one of the two, or choose among these programs with --labels"
+            f"`model` {asked.model}: expected programs to evolve, found those of `programs_from` "
+            f"{asked.programs_from}; leave out one of the two, or choose among these programs with `labels`"
         )
     name = model_name(asked, framework)
     if not name:
@@ -46,7 +46,7 @@ def asked_model(asked: CollectSettings, framework: str) -> ScoringModel | None:
     model, layout = load_model(name), FeatureLayout.preset(framework)
     if model.layout.digest != layout.digest:
         raise CollectionError(
-            f'--model {name}: expected a model of the layout "{layout.name}" of {layout.framework}, found '
+            f'`model` {name}: expected a model of the layout "{layout.name}" of {layout.framework}, found '
             f'"{model.layout.name}" of {model.layout.framework}; choose another model, or none'
         )
     return model
@@ -70,5 +70,5 @@ def choice_of(model: ScoringModel, asked: CollectSettings) -> Callable[[Sequence
     from tlp_tvm.evaluation.labelling import label_count
     from tlp_tvm.model.scoring import network_of
 
-    count, network = label_count(asked.labels), network_of(model, "--model")
+    count, network = label_count(asked.labels), network_of(model, "`model`")
     return partial(keep_chosen, count=count, network=network, seed=asked.seed)

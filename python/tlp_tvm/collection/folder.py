@@ -36,7 +36,7 @@ FORMAT, FORMAT_VERSION = "tlp-tvm-collection", 1
 IDENTITY = ("target", "threads", "cpu")
 """What may not change between the measurements of one platform; earlier ones may not say it."""
 
-CURE = "choose another --platform or --out"
+CURE = "choose another `platform` or `out`"
 
 
 class CollectionFolder:
@@ -56,14 +56,14 @@ class CollectionFolder:
         self.platform = platform
         if not platform or platform != Path(platform).name or platform.startswith("."):
             raise CollectionError(
-                f'--platform "{platform}": expected a name that a folder can have, without / or a leading .'
+                f'`platform` "{platform}": expected a name that a folder can have, without / or a leading .'
             )
         self.log = self.path / f"{platform}.log"
         self._held = contextlib.ExitStack()
         self._table: list[dict[str, Any]] = []
 
     def __enter__(self) -> CollectionFolder:
-        self._held.enter_context(held(self.path, CollectionError, "choose another --out"))
+        self._held.enter_context(held(self.path, CollectionError, "choose another `out`"))
         (self.path / self.platform).mkdir(exist_ok=True)
         return self
 
@@ -92,7 +92,7 @@ class CollectionFolder:
             if framework != description["framework"]:
                 raise CollectionError(
                     f"{self.path}: expected programs of {framework}, as those of {platform} are, found "
-                    f"{description['framework']}; choose another --out"
+                    f"{description['framework']}; choose another `out`"
                 )
         before = content["platforms"].get(self.platform, description)
         for entry in IDENTITY:

@@ -51,7 +51,7 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
     target = framework.target(settings.target, here=True)
     scorer = _scorer(settings)
     tasks = _largest(framework.plan(settings.networks, target, observer.step, None), settings.tasks)
-    with held(settings.out, ComparisonError, "choose another --out"):
+    with held(settings.out, ComparisonError, "choose another `out`"):
         content = _content(settings, framework, target, getattr(scorer, "name", settings.model))
         _compare(settings, framework, target, scorer, tasks, content, observer)
     return read_comparison(settings.out)
@@ -193,7 +193,7 @@ def _content(settings: CompareSettings, framework: Framework, target: Any, model
         if before.get(entry, DEFAULT) != value:
             raise ComparisonError(
                 f"{path}: expected a comparison with {entry} {value}, found {before.get(entry)}; "
-                "choose another --out"
+                "choose another `out`"
             )
     return before
 

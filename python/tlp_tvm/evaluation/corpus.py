@@ -82,7 +82,7 @@ class Corpus:
             raise DatasetError(
                 f'dataset: expected tasks of the split "{TRAIN_SPLIT}" to fit baselines to, beside '
                 f"the evaluated ones, found {judged} evaluated and {len(tasks)} to fit to; choose "
-                f"--split {TEST_SPLIT}, or --baselines random"
+                f"`split` {TEST_SPLIT}, or `baselines` random"
             )
         return tasks
 

@@ -49,7 +49,7 @@ def label_counts(text: str) -> list[LabelCount]:
         share = part.endswith("%") and number.replace(".", "", 1).isdigit() and float(number) <= 100
         if not (share or (number.isdigit() and not part.endswith("%")) or part == ALL):
             raise DatasetError(
-                f'--labels: expected numbers, shares or "{ALL}" such as 0,50,7%,all, found "{part}"'
+                f'`labels`: expected numbers, shares or "{ALL}" such as 0,50,7%,all, found "{part}"'
             )
         counts.append(LabelCount(part))
     return counts
@@ -63,7 +63,7 @@ def label_count(text: str) -> LabelCount:
     """
     counts = label_counts(text)
     if len(counts) != 1:
-        raise DatasetError(f'--labels: expected one number or share such as 400 or 7%, found "{text}"')
+        raise DatasetError(f'`labels`: expected one number or share such as 400 or 7%, found "{text}"')
     return counts[0]
 
 

@@ -130,7 +130,7 @@ class _MetaSchedule:
 
         if fleet is not None:
             raise CollectionError(
-                "--tracker: expected a collection of ansor, found one of metaschedule, whose programs are "
+                "`fleet`: expected a collection of ansor, found one of metaschedule, whose programs are "
                 "measured on this machine alone; leave it out"
             )
         return TracePool(how, output, check)

@@ -26,6 +26,17 @@ def test_brackets_of_a_message_are_not_markup(tmp_path: Path) -> None:
     )
 
 
+def test_fields_of_a_message_are_said_as_options(tmp_path: Path) -> None:
+    assert refused("collect", "mlp", "--out", tmp_path, "--labels", "7%") == (
+        "error: --labels 7%: expected --programs-from, a folder with programs to choose from, found none; "
+        "give it, or measure new programs with --programs"
+    )
+    assert refused("compare", "mlp", "--out", tmp_path, "--models", "tlp,gnn") == (
+        'error: --models "gnn": expected one of tlp, tlp-online, tlp-top, xgb, random, optionally with '
+        "programs per round and population: xgb:64:2048"
+    )
+
+
 @pytest.mark.parametrize("width", [20, 40, 80])
 def test_figures_of_a_table_are_never_cut(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     out = io.StringIO()

@@ -137,8 +137,8 @@ def test_a_model_leads_nothing_where_programs_are_given(collected: Path, tmp_pat
     with pytest.raises(CollectionError) as error:
         collect(settings(tmp_path, model="epyc", programs_from=collected))
     assert str(error.value) == (
-        f"--model epyc: expected programs to evolve, found those of --programs-from {collected}; leave out "
-        "one of the two, or choose among these programs with --labels"
+        f"`model` epyc: expected programs to evolve, found those of `programs_from` {collected}; leave out "
+        "one of the two, or choose among these programs with `labels`"
     )
     assert not list(tmp_path.iterdir())
 
@@ -147,7 +147,7 @@ def test_a_model_of_another_framework_leads_nothing(tmp_path: Path) -> None:
     with pytest.raises(CollectionError) as error:
         collect(settings(tmp_path, model="epyc-metaschedule"))
     assert str(error.value) == (
-        '--model epyc-metaschedule: expected a model of the layout "ansor" of ansor, found "metaschedule" of '
+        '`model` epyc-metaschedule: expected a model of the layout "ansor" of ansor, found "metaschedule" of '
         "metaschedule; choose another model, or none"
     )
     assert not list(tmp_path.iterdir())
@@ -198,12 +198,12 @@ def test_a_choice_needs_programs_and_a_number(collected: Path, tmp_path: Path) -
     with pytest.raises(CollectionError) as error:
         collect(settings(tmp_path / "none", labels="7%"))
     assert str(error.value) == (
-        "--labels 7%: expected --programs-from, a folder with programs to choose from, found none; give it, "
-        "or measure new programs with --programs"
+        "`labels` 7%: expected `programs_from`, a folder with programs to choose from, found none; give it, "
+        "or measure new programs with `programs`"
     )
     for labels, sentence in (
-        ("some", '--labels: expected numbers, shares or "all" such as 0,50,7%,all, found "some"'),
-        ("50,7%", '--labels: expected one number or share such as 400 or 7%, found "50,7%"'),
+        ("some", '`labels`: expected numbers, shares or "all" such as 0,50,7%,all, found "some"'),
+        ("50,7%", '`labels`: expected one number or share such as 400 or 7%, found "50,7%"'),
     ):
         with pytest.raises(DatasetError) as wrong:
             collect(settings(tmp_path / "some", labels=labels, programs_from=collected))
@@ -212,7 +212,7 @@ def test_a_choice_needs_programs_and_a_number(collected: Path, tmp_path: Path) -
     with pytest.raises(ModelFileError) as scores_only:
         collect(settings(tmp_path / "some", labels="7%", programs_from=collected, model=str(exported)))
     assert str(scores_only.value) == (
-        "--model model: expected a shipped model or a checkpoint folder, found an exported file; give the "
+        "`model` model: expected a shipped model or a checkpoint folder, found an exported file; give the "
         "folder that it was exported from"
     )
     assert not (tmp_path / "some").exists()

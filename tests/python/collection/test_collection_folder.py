@@ -21,7 +21,7 @@ def test_two_platforms_are_not_collected_into_one_folder_at_once(tmp_path: Path)
             pack(tmp_path)
     text = str(refused.value)
     assert text.startswith(f"{tmp_path}: expected nobody else to write there, found process ")
-    assert text.endswith("; wait for its end, or choose another --out")
+    assert text.endswith("; wait for its end, or choose another `out`")
     assert not (tmp_path / "second").exists()
     with CollectionFolder(tmp_path, "second"):
         pass

@@ -106,7 +106,7 @@ def test_conditions_that_changed_are_refused(
         compare(settings(tmp_path / "run"))
     text = str(refused.value)
     assert text.startswith(f"{path}: expected a comparison with {entry} ")
-    assert text.endswith(", found another; choose another --out")
+    assert text.endswith(", found another; choose another `out`")
 
 
 def test_an_older_comparison_that_does_not_say_its_conditions_is_resumed(

@@ -142,9 +142,9 @@ def test_programs_to_learn_from_are_thinned_out(corpus: Corpus) -> None:
 def test_refusals(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DatasetError) as error:
         make_baselines(["random", "gnn"], settings(tmp_path))
-    assert str(error.value) == f'--baselines: expected some of {", ".join(BASELINES)}, found "gnn"'
+    assert str(error.value) == f'`baselines`: expected some of {", ".join(BASELINES)}, found "gnn"'
     monkeypatch.setitem(sys.modules, "xgboost", None)
-    with pytest.raises(DatasetError, match="^--baselines: expected the package xgboost, found .*pip install"):
+    with pytest.raises(DatasetError, match="^`baselines`: expected the package xgboost, found .*pip install"):
         ranker("xgboost-sequence", tmp_path).fit(Corpus(source, LAYOUT), 0, print)
 
 

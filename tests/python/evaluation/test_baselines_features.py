@@ -19,9 +19,10 @@ from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
 from tlp_tvm.evaluation.baselines import store_features as module
 from tlp_tvm.evaluation.baselines.program_records import records_of
-from tlp_tvm.evaluation.baselines.store_features import WIDTH, StoreFeatures, store_features
+from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_features
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.side_by_side import RANDOM, compare_rankers
+from tlp_tvm.framework import STORE_WIDTH
 from tlp_tvm.layout import FeatureLayout
 
 LAYOUT = FeatureLayout.preset("ansor")
@@ -58,7 +59,7 @@ def settings(cache: Path) -> BaselineSettings:
 
 def test_every_program_has_rows(corpus: Corpus, features: StoreFeatures) -> None:
     assert features.missing == {}
-    assert features.rows.shape == (features.counts.sum(), WIDTH)
+    assert features.rows.shape == (features.counts.sum(), STORE_WIDTH)
     assert (features.counts > 0).all()
     rows, owner = features.of(np.array([5, 2, 5]))
     assert np.bincount(owner).tolist() == features.counts[[5, 2, 5]].tolist()

@@ -76,7 +76,7 @@ def test_label_counts() -> None:
         153,
     ]
     for wrong in ("many", "", "7%%", "-3", "101%"):
-        with pytest.raises(DatasetError, match="^--labels: expected numbers, shares or .* found "):
+        with pytest.raises(DatasetError, match="^`labels`: expected numbers, shares or .* found "):
             label_counts(wrong)
 
 

@@ -19,8 +19,8 @@ from tlp_tvm.ansor.loading.targets import hardware_of, quiet_builds, target_of
 from tlp_tvm.ansor.networks.builtin import load_network
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.errors import NetworkError, TuningError
+from tlp_tvm.framework import STORE_WIDTH
 
-WIDTH = 164
 OTHER_TARGETS = ("llvm -mcpu=skylake-avx512", "llvm -mcpu=core-avx2", "llvm -mcpu=nehalem")
 """Tried after those of the platforms: TVM packs channels by the width of vectors, and the tasks of a dataset
 may have been split off for another platform than the one that measured them."""
@@ -91,8 +91,8 @@ def rows_of(task: Any, lines: Sequence[str]) -> tuple[NDArray[np.float32], NDArr
     parts = []
     for part in feature.get_per_store_features_from_states(states, task):
         rows = np.asarray(part, np.float32)
-        usable = rows.ndim == 2 and rows.shape[1:] == (WIDTH,) and np.isfinite(rows).all()
-        parts.append(rows[np.lexsort(rows.T[::-1])] if usable else np.empty((0, WIDTH), np.float32))
+        usable = rows.ndim == 2 and rows.shape[1:] == (STORE_WIDTH,) and np.isfinite(rows).all()
+        parts.append(rows[np.lexsort(rows.T[::-1])] if usable else np.empty((0, STORE_WIDTH), np.float32))
     return np.concatenate(parts), np.array([len(rows) for rows in parts], np.int32)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
@@ -31,6 +32,9 @@ _UNBOUNDED = 10_000
 _NAME = 10
 """Columns that a name keeps in a narrow terminal; without it rich leaves none."""
 
+FLAGS = {"contenders": "--models", "fleet": "--tracker"}
+"""Fields of the library whose options are not called like them."""
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 
 FrameworkOption = Annotated[str, typer.Option("--framework", help="Search framework: ansor or metaschedule.")]
@@ -45,6 +49,15 @@ def framework_of(name: str) -> str:
     from tlp_tvm.framework import FRAMEWORKS
 
     return one_of("--framework", name, list(FRAMEWORKS))
+
+
+def with_flags(sentence: str) -> str:
+    """A sentence of the library, its fields (`programs_from`) as options (--programs-from)."""
+
+    def flag(field: re.Match[str]) -> str:
+        return FLAGS.get(field[1], "--" + field[1].replace("_", "-"))
+
+    return re.sub("`([a-z_]+)`", flag, sentence)
 
 
 def print_json(value: Any) -> None:
@@ -83,7 +96,8 @@ def one_sentence_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except (TlpTvmError, RecordError, LayoutError, StateError, OSError) as error:
-            progress_console.print(Text.assemble(("error:", "bold red"), f" {error}"), soft_wrap=True)
+            sentence = Text.assemble(("error:", "bold red"), f" {with_flags(str(error))}")
+            progress_console.print(sentence, soft_wrap=True)
             raise typer.Exit(1) from error
 
     return wrapped

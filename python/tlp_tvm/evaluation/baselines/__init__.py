@@ -48,7 +48,7 @@ def make_baselines(names: Sequence[str], settings: BaselineSettings) -> list[Ran
             published = name.startswith("published-")
             rankers.append(TrainedTLP(settings, joint="mtl" in name, published=published))
         elif name != RANDOM:
-            raise DatasetError(f'--baselines: expected some of {", ".join(BASELINES)}, found "{name}"')
+            raise DatasetError(f'`baselines`: expected some of {", ".join(BASELINES)}, found "{name}"')
     return rankers
 
 

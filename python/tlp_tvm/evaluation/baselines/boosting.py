@@ -42,7 +42,7 @@ def load_xgboost() -> ModuleType:
         import xgboost
     except ImportError as error:
         raise DatasetError(
-            f"--baselines: expected the package xgboost, found {error}; pip install 'tlp-tvm[ansor]', or "
+            f"`baselines`: expected the package xgboost, found {error}; pip install 'tlp-tvm[ansor]', or "
             "leave the baselines xgboost-* out"
         ) from error
     return xgboost

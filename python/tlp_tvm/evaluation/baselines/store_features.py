@@ -26,10 +26,9 @@ from tlp_tvm.evaluation.baselines.program_records import records_of
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Tell
 from tlp_tvm.files import fresh_file
-from tlp_tvm.framework import DEFAULT, framework_named
+from tlp_tvm.framework import FRAMEWORKS, STORE_WIDTH, framework_named
 from tlp_tvm.planned_task import task_id
 
-WIDTH = 164
 KEPT = "store features"
 FORMAT = 1
 """Of the files; another one is computed anew."""
@@ -99,8 +98,9 @@ def store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
 def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
     framework = framework_named(corpus.whole.layout.framework)
     if not framework.has_store_rows:
+        able = " or ".join(name for name in FRAMEWORKS if framework_named(name).has_store_rows)
         raise DatasetError(
-            f"--baselines: expected programs of {DEFAULT} for TVM's per-store features, found those of "
+            f"`baselines`: expected programs of {able} for TVM's per-store features, found those of "
             f"{framework.name}; leave out xgboost-features and tenset-mlp"
         )
     judged = set(corpus.whole.task_index[corpus.judged_programs].tolist())
@@ -128,7 +128,9 @@ def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
     for task, (_, counts) in found.items():
         of_program[corpus.whole.programs_of(task)] = counts
     parts = [found[task][0] for task in sorted(found)]
-    return StoreFeatures(np.concatenate([np.empty((0, WIDTH), np.float32), *parts]), of_program, missing)
+    return StoreFeatures(
+        np.concatenate([np.empty((0, STORE_WIDTH), np.float32), *parts]), of_program, missing
+    )
 
 
 def _file_name(task: MeasuredTask, lines: Sequence[str]) -> str:
@@ -143,4 +145,4 @@ def _read(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int32]] | None:
             rows, counts = arrays["rows"], arrays["counts"]
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-    return (rows, counts) if rows.shape == (int(counts.sum()), WIDTH) else None
+    return (rows, counts) if rows.shape == (int(counts.sum()), STORE_WIDTH) else None

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tlp_tvm.evaluation.baselines.baseline_settings import PUBLISHED_EPOCHS, BaselineSettings
-from tlp_tvm.evaluation.baselines.store_features import WIDTH, StoreFeatures, store_features
+from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_features
 from tlp_tvm.evaluation.baselines.training_tables import labelled
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Tell, labels_of
+from tlp_tvm.framework import STORE_WIDTH
 from tlp_tvm.model.losses import FUNCTIONS, Loss
 from tlp_tvm.model.scoring import pick_device
 
@@ -36,7 +37,7 @@ class StoreMLP(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.encoder = nn.Sequential(
-            nn.Linear(WIDTH, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU()
+            nn.Linear(STORE_WIDTH, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU()
         )
         self.first = nn.Sequential(nn.Linear(HIDDEN, HIDDEN), nn.ReLU())
         self.second = nn.Sequential(nn.Linear(HIDDEN, HIDDEN), nn.ReLU())
@@ -62,7 +63,7 @@ class TenSetMLP:
         self._device = pick_device(settings.device)
         self._corpus: Corpus | None = None
         self._features: StoreFeatures | None = None
-        self._largest: NDArray[np.float32] = np.ones(WIDTH, np.float32)
+        self._largest: NDArray[np.float32] = np.ones(STORE_WIDTH, np.float32)
         self._models: list[StoreMLP] = []
 
     def fit(self, corpus: Corpus, seed: int, tell: Tell) -> dict[int, str]:
