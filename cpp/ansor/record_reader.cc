@@ -31,6 +31,13 @@ constexpr std::size_t kMaxCosts = 1 << 20;
 constexpr std::int64_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
 constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max();
 
+/*! \brief Of steps alone: an empty workload, so that their records can be written. */
+TaskEntry NoTask() {
+  TaskEntry task;
+  task.workload_key = "[]";
+  return task;
+}
+
 /*! \brief Reads the records of one chunk, one after the other. */
 class ChunkReader {
  public:
@@ -48,6 +55,8 @@ class ChunkReader {
     if (form_ == Form::kSteps) {
       ReadSteps(&cursor);
       cursor.ExpectEnd();
+      batch_->costs.push_back(0);
+      if (batch_->tasks.empty()) batch_->Intern(NoTask());
     } else {
       ReadRecord(&cursor);
     }

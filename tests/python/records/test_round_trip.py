@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tlp_tvm
 from tlp_tvm.ansor.networks.tasks import operator_task
-from tlp_tvm.ansor.reading.records import read_records, write_records
+from tlp_tvm.ansor.reading.records import programs_of, read_records, write_records
 from tlp_tvm.ansor.search.sampling import sample_states
 
 TARGETS = {"conv2d": "llvm -mcpu=core-avx2 -num-cores=2", "softmax": "llvm", "dense": "cuda -arch=sm_70"}
@@ -56,6 +57,22 @@ def test_steps_survive_being_written(tmp_path: Path) -> None:
     assert [again.steps(i) for i in range(len(again))] == [tlp_tvm.ansor.steps_of(state) for state in states]
     write_records(tmp_path / "third.json", again)
     assert (tmp_path / "third.json").read_bytes() == (tmp_path / "again.json").read_bytes()
+
+
+def test_steps_alone_have_records_too(tmp_path: Path) -> None:
+    """A dataset keeps programs without their tasks and results; TVM rebuilds them from records."""
+    _log_of(task := operator_task("dense", "llvm"), sample_states(task, 20, seed=7), tmp_path / "log.json")
+    measured = read_records(tmp_path / "log.json")
+    texts = measured.step_texts(np.arange(len(measured)))
+
+    alone = programs_of("".join(f"{text}\n" for text in texts).encode())
+
+    assert alone.step_texts(np.arange(len(alone))) == texts
+    expected = [f'{{"i": [["[]", ""], [[], {text}]], "r": [[0], 0, 0, 0], "v": "v0.2"}}\n' for text in texts]
+    assert [alone.line(i) for i in range(len(alone))] == expected
+    write_records(tmp_path / "again.json", alone)
+    again = read_records(tmp_path / "again.json")
+    assert again.sequence_hashes.tolist() == measured.sequence_hashes.tolist()
 
 
 def test_nothing_half_written_is_left(tmp_path: Path) -> None:
