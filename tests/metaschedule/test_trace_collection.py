@@ -133,7 +133,8 @@ def killed(out: str) -> None:
 
 def test_killed_it_goes_on_with_what_is_on_the_disk(tmp_path: Path) -> None:
     code = f"import test_trace_collection as t; t.killed({str(tmp_path)!r})"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     before = lines_of(tmp_path)

@@ -29,8 +29,8 @@ def contender(text: str, per_round: int = 0, population: int = 0, framework: str
     model, *numbers = text.strip().split(":")
     if model not in models or len(numbers) > 2 or not all(n.isdigit() and int(n) for n in numbers):
         raise ComparisonError(
-            f'`contenders` "{text}": expected one of {", ".join(models)}, optionally with programs per round and '
-            "population: xgb:64:2048"
+            f'`contenders` "{text}": expected one of {", ".join(models)}, optionally with '
+            "programs per round and population: xgb:64:2048"
         )
     given = [int(number) for number in numbers] + [0, 0]
     usual = models[model]
