@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,29 +12,14 @@ from numpy.typing import NDArray
 from tlp_tvm.dataset.ranking import ranked_groups
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.corpus import Corpus
-from tlp_tvm.evaluation.rankers import Ranker
+from tlp_tvm.evaluation.rankers import Programs, Ranker
+from tlp_tvm.metrics.over_seeds import Measures, OverSeeds, measures_over_seeds
+from tlp_tvm.metrics.ranked_groups import RankedGroup
 
 RANDOM = "random"
 """The ranker that every comparison has: what a random pick reaches on average."""
 
 KS = (1, 5, 10, 20)
-
-
-@dataclass(frozen=True)
-class OverSeeds:
-    """A number over seeds."""
-
-    mean: float
-    deviation: float
-    """Standard deviation; 0 for one seed."""
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> OverSeeds:
-        """Sum up at least one value."""
-        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-        return cls(float(np.mean(values)), deviation, float(min(values)), float(max(values)))
 
 
 @dataclass(frozen=True)
@@ -73,9 +58,6 @@ class RankerComparison:
         return {"results": rows, "not_computable": self.not_computable, "notes": self.notes}
 
 
-_Values = dict[tuple[str, int, str, str], list[dict[str, Any]]]
-
-
 def compare_rankers(
     corpus: Corpus,
     rankers: Sequence[Ranker],
@@ -105,76 +87,107 @@ def compare_rankers(
             f'rankers: expected a name for each, found "{twice[0]}" more than once; rename the model'
         )
     _check_seen(corpus, max(seen, default=0))
-    values: _Values = {}
-    tasks: dict[tuple[str, str], int] = {}
+    trial = _Trial(corpus, ks, tell)
     for seed in seeds:
         for count in seen:
-            tell(f"random, seed {seed}")
-            hidden = _hidden(corpus, count, seed)
-            for group in ranked_groups(corpus.judged_without(hidden), np.zeros(hidden.shape)):
-                tasks[group.platform, group.network] = len(group.tasks)
-                values.setdefault((RANDOM, count, group.platform, group.network), []).append(
-                    {"top": {k: group.random(k, seed).mean for k in ks}, **asdict(group.agreement)}
-                )
-    not_computable: dict[str, dict[str, str]] = {}
+            trial.judge_chance(count, seed)
     for ranker in rankers:
-        missing: dict[int, str] = {}
         for i, seed in enumerate(seeds):
             if i == 0 or not ranker.is_fixed:
-                tell(f"{ranker.name}, seed {seed}: fitting")
-                missing = ranker.fit(corpus, seed, tell)
-                not_computable[ranker.name] = {
-                    corpus.whole.tasks[task].workload_key: why for task, why in missing.items()
-                }
+                trial.fit(ranker, seed)
             for count in seen:
-                tell(f"{ranker.name}, seed {seed}: ranking after {count} programs of each task")
-                for key, row in _judged(corpus, ranker, missing, count, seed, ks):
-                    values.setdefault((ranker.name, count, *key), []).append(row)
-    rows = [_summed(key, found, tasks[key[2], key[3]], ks) for key, found in values.items()]
-    platforms = [platform.name for platform in corpus.whole.platforms]
-    networks = [network for platform, network in tasks if platform == platforms[0]]
-    rows.sort(
-        key=lambda r: (platforms.index(r.platform), networks.index(r.network), r.seen, names.index(r.ranker))
-    )
+                trial.judge(ranker, count, seed)
     return RankerComparison(
-        tuple(rows),
-        {name: found for name, found in not_computable.items() if found},
+        tuple(trial.rows(names)),
+        trial.not_computable(rankers),
         {ranker.name: ranker.notes for ranker in rankers if ranker.notes},
     )
 
 
-def _judged(
-    corpus: Corpus, ranker: Ranker, missing: dict[int, str], count: int, seed: int, ks: Sequence[int]
-) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
-    hidden = _hidden(corpus, count, seed)
-    scores = np.zeros(hidden.shape)
-    whole_task = {task.workload_key: i for i, task in enumerate(corpus.whole.tasks)}
-    unscored = {i for i, t in enumerate(corpus.judged.tasks) if whole_task[t.workload_key] in missing}
-    for task in range(len(corpus.judged.tasks)):
-        rows = corpus.judged.programs_of(task)
-        if task in unscored or not len(rows):
-            continue
-        programs = corpus.judged_programs[rows]
-        for column in range(len(corpus.judged.platforms)):
-            shown = hidden[rows, column]
-            if shown.any():
-                rest = ranker.scores_after(programs[shown], programs[~shown], column)
-                scores[rows[~shown], column] = rest
-            else:
-                scores[rows, column] = ranker.scores(programs, column)
-    for group in ranked_groups(corpus.judged_without(hidden), scores, unscored):
-        top = {k: group.top(k, seed) for k in ks}
-        yield (group.platform, group.network), {"top": top, **asdict(group.agreement)}
+class _Trial:
+    """What was found so far.
+
+    Attributes:
+        values: (ranker, seen programs, platform, network) -> measures, one entry per seed.
+        tasks: (platform, network) -> its number of tasks.
+        missing: ranker -> task of the corpus -> why its programs cannot be scored.
+    """
+
+    def __init__(self, corpus: Corpus, ks: Sequence[int], tell: Callable[[str], None]) -> None:
+        self.corpus, self.ks, self.tell = corpus, ks, tell
+        self.values: dict[tuple[str, int, str, str], list[Measures]] = {}
+        self.tasks: dict[tuple[str, str], int] = {}
+        self.missing: dict[str, dict[int, str]] = {}
+
+    def judge_chance(self, count: int, seed: int) -> None:
+        """What a random pick reaches among the programs that are not shown."""
+        self.tell(f"random, seed {seed}")
+        hidden = _hidden(self.corpus, count, seed)
+        for group in ranked_groups(self.corpus.judged_without(hidden), np.zeros(hidden.shape)):
+            self.tasks[group.platform, group.network] = len(group.tasks)
+            self._add(RANDOM, count, group, Measures.of_chance(group, self.ks, seed))
+
+    def fit(self, ranker: Ranker, seed: int) -> None:
+        """Let a ranker learn."""
+        self.tell(f"{ranker.name}, seed {seed}: fitting")
+        self.missing[ranker.name] = ranker.fit(self.corpus, seed, self.tell)
+
+    def judge(self, ranker: Ranker, count: int, seed: int) -> None:
+        """Rank the programs of every task that are not shown."""
+        self.tell(f"{ranker.name}, seed {seed}: ranking after {count} programs of each task")
+        judged, missing = self.corpus.judged, self.missing[ranker.name]
+        whole_task = {task.workload_key: i for i, task in enumerate(self.corpus.whole.tasks)}
+        unscored = {i for i, task in enumerate(judged.tasks) if whole_task[task.workload_key] in missing}
+        hidden = _hidden(self.corpus, count, seed)
+        scores = np.zeros(hidden.shape)
+        for task in range(len(judged.tasks)):
+            rows = judged.programs_of(task)
+            if task not in unscored and len(rows):
+                scores[rows] = _scores(ranker, self.corpus.judged_programs[rows], hidden[rows])
+        for group in ranked_groups(self.corpus.judged_without(hidden), scores, unscored):
+            self._add(ranker.name, count, group, Measures.of(group, self.ks, seed))
+
+    def rows(self, names: Sequence[str]) -> list[ComparedRow]:
+        """By platform, network, number of seen programs and ranker."""
+        rows = [
+            ComparedRow(*key, self.tasks[key[2:]], **measures_over_seeds(found))
+            for key, found in self.values.items()
+        ]
+        platforms = [platform.name for platform in self.corpus.whole.platforms]
+        networks = [network for platform, network in self.tasks if platform == platforms[0]]
+        return sorted(
+            rows,
+            key=lambda row: (
+                platforms.index(row.platform),
+                networks.index(row.network),
+                row.seen,
+                names.index(row.ranker),
+            ),
+        )
+
+    def not_computable(self, rankers: Sequence[Ranker]) -> dict[str, dict[str, str]]:
+        """Ranker -> workload key -> why its programs cannot be scored."""
+        tasks = self.corpus.whole.tasks
+        return {
+            ranker.name: {tasks[task].workload_key: why for task, why in missing.items()}
+            for ranker in rankers
+            if (missing := self.missing.get(ranker.name))
+        }
+
+    def _add(self, name: str, count: int, group: RankedGroup, measures: Measures) -> None:
+        self.values.setdefault((name, count, group.platform, group.network), []).append(measures)
 
 
-def _summed(
-    key: tuple[str, int, str, str], found: Sequence[dict[str, Any]], tasks: int, ks: Sequence[int]
-) -> ComparedRow:
-    def of(name: str) -> OverSeeds:
-        return OverSeeds.of([each[name] for each in found])
-
-    top = {k: OverSeeds.of([each["top"][k] for each in found]) for k in ks}
-    return ComparedRow(*key, tasks, top, of("spearman"), of("kendall"), of("pairwise_accuracy"))
+def _scores(ranker: Ranker, programs: Programs, shown: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(n, P) scores of a task's programs; 0 for those that are shown."""
+    scores = np.zeros(shown.shape)
+    for column in range(shown.shape[1]):
+        seen = shown[:, column]
+        if seen.any():
+            scores[~seen, column] = ranker.scores_after(programs[seen], programs[~seen], column)
+        else:
+            scores[:, column] = ranker.scores(programs, column)
+    return scores
 
 
 def _hidden(corpus: Corpus, count: int, seed: int) -> NDArray[np.bool_]:

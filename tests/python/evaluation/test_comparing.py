@@ -16,8 +16,9 @@ from tlp_tvm.errors import DatasetError, ModelFileError
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import ModelRanker, Programs, Tell, labels_of
 from tlp_tvm.evaluation.ranking_plot import draw_rankers
-from tlp_tvm.evaluation.side_by_side import RANDOM, ComparedRow, OverSeeds, compare_rankers
+from tlp_tvm.evaluation.side_by_side import RANDOM, ComparedRow, compare_rankers
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metrics.over_seeds import OverSeeds
 from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
 from tlp_tvm.model.scoring import ScoringModel
 

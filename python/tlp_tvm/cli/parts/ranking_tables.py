@@ -11,7 +11,8 @@ from tlp_tvm.cli.parts.common import console, print_table
 
 if TYPE_CHECKING:
     from tlp_tvm.evaluation.few_shot.few_shot_run import FewShotRow
-    from tlp_tvm.evaluation.side_by_side import ComparedRow, OverSeeds, RankerComparison
+    from tlp_tvm.evaluation.side_by_side import ComparedRow, RankerComparison
+    from tlp_tvm.metrics.over_seeds import OverSeeds
 
 
 def print_card(metrics: dict[str, Any], out: object) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from tlp_tvm.dataset.ranking import ranked_groups
@@ -17,10 +19,11 @@ from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.few_shot.few_shot_settings import FewShotSettings
 from tlp_tvm.evaluation.few_shot.lab import Fitted, Lab
 from tlp_tvm.evaluation.few_shot.labels import measured_on, of_platforms
-from tlp_tvm.evaluation.few_shot.recipes import recipes_named
+from tlp_tvm.evaluation.few_shot.recipes import FewShotRecipe, recipes_named
 from tlp_tvm.evaluation.labelling import BLOCK, Choose, label_order
 from tlp_tvm.evaluation.rankers import Programs
-from tlp_tvm.evaluation.side_by_side import RANDOM, OverSeeds
+from tlp_tvm.evaluation.side_by_side import RANDOM
+from tlp_tvm.metrics.over_seeds import Measures, OverSeeds, measures_over_seeds
 from tlp_tvm.model.scoring import BATCH
 
 Progress = Callable[[int, int, str], None]
@@ -67,7 +70,13 @@ class FewShot:
         }
 
 
-_Key = tuple[str, str, int, str]
+class _Step(NamedTuple):
+    """One training and its evaluation."""
+
+    choose: Choose
+    seed: int
+    labels: int
+    recipe: str
 
 
 def few_shot(
@@ -86,48 +95,61 @@ def few_shot(
     """
     recipes = recipes_named(list(settings.recipes))
     lab, judged = _prepared(corpus, settings)
-    candidates = measured_on(lab.data, lab.target)
-    counts = sorted({count.of(len(candidates)) for count in settings.counts})
-    values: dict[_Key, list[dict[str, Any]]] = {}
+    there = len(measured_on(lab.data, lab.target))
+    counts = sorted({count.of(there) for count in settings.counts})
+    values: dict[tuple[str, str, int, str], list[Measures]] = {}
     tasks: dict[str, int] = {}
     for group in ranked_groups(judged, np.zeros((len(judged), 1))):
         tasks[group.network] = len(group.tasks)
-        chance = {"top": {k: group.random(k, settings.seeds[0]).mean for k in settings.ks}}
-        values[RANDOM, "", 0, group.network] = [chance | asdict(group.agreement)]
-    left_out = tuple(
-        f"{name} needs labels: no row with 0"
-        for name, recipe in recipes.items()
-        if 0 in counts and recipe.without_labels is None
-    )
-    plan = [
-        (choose, seed, count, name)
-        for seed in settings.seeds
-        for choose in settings.chooses
-        for count in counts
-        for name in recipes
-        if count or recipes[name].without_labels is not None
-    ]
-    for done, (choose, seed, count, name) in enumerate(plan):
-        about = f"{name}, {count} labels ({choose.value}), seed {seed}"
-
-        def tell(words: str, done: int = done, about: str = about) -> None:
-            on_progress(done, len(plan), f"{about}: {words}")
-
-        lab.tell = tell
-        tell("choosing")
-        without = recipes[name].without_labels
-        if count == 0 and without is not None:
-            fitted = without(lab, seed)
-        else:
-            fitted = recipes[name].fit(lab, to_label(lab, choose, count, seed), seed)
-        scores = fitted.score(heads_of(lab, fitted, judged)).numpy()[:, None]
+        chance = Measures.of_chance(group, settings.ks, settings.seeds[0])
+        values[RANDOM, "", 0, group.network] = [chance]
+    plan = list(_plan(settings, counts, recipes))
+    for done, step in enumerate(plan):
+        about = f"{step.recipe}, {step.labels} labels ({step.choose.value}), seed {step.seed}"
+        lab.tell = partial(_tell, on_progress, done, len(plan), about)
+        lab.tell("choosing")
+        scores = _scores(lab, recipes[step.recipe], step, judged)
         for group in ranked_groups(judged, scores):
-            top = {k: group.top(k, seed) for k in settings.ks}
-            found = {"top": top, **asdict(group.agreement)}
-            values.setdefault((name, choose.value, count, group.network), []).append(found)
+            key = step.recipe, step.choose.value, step.labels, group.network
+            values.setdefault(key, []).append(Measures.of(group, settings.ks, step.seed))
     on_progress(len(plan), len(plan), "")
-    rows = tuple(_summed(values, tasks, max(len(candidates), 1), settings))
-    return FewShot(settings.target, rows, left_out)
+    order = {name: i for i, name in enumerate([RANDOM, *settings.recipes])}
+    networks = list(tasks)
+    rows = tuple(
+        FewShotRow(*key[:3], key[2] / there, key[3], tasks[key[3]], **measures_over_seeds(values[key]))
+        for key in sorted(values, key=lambda k: (networks.index(k[3]), k[2], order[k[0]]))
+    )
+    return FewShot(settings.target, rows, _left_out(counts, recipes))
+
+
+def _plan(
+    settings: FewShotSettings, counts: Sequence[int], recipes: Mapping[str, FewShotRecipe]
+) -> Iterator[_Step]:
+    for seed in settings.seeds:
+        for choose in settings.chooses:
+            for count in counts:
+                for name, recipe in recipes.items():
+                    if count or recipe.without_labels is not None:
+                        yield _Step(choose, seed, count, name)
+
+
+def _left_out(counts: Sequence[int], recipes: Mapping[str, FewShotRecipe]) -> tuple[str, ...]:
+    need = [name for name, recipe in recipes.items() if 0 in counts and recipe.without_labels is None]
+    return tuple(f"{name} needs labels: no row with 0" for name in need)
+
+
+def _tell(on_progress: Progress, done: int, total: int, about: str, words: str) -> None:
+    on_progress(done, total, f"{about}: {words}")
+
+
+def _scores(lab: Lab, recipe: FewShotRecipe, step: _Step, judged: MeasuredDataset) -> NDArray[np.float32]:
+    """(n, 1) of the judged programs."""
+    if step.labels == 0 and recipe.without_labels is not None:
+        fitted = recipe.without_labels(lab, step.seed)
+    else:
+        fitted = recipe.fit(lab, to_label(lab, step.choose, step.labels, step.seed), step.seed)
+    scores: NDArray[np.float32] = fitted.score(heads_of(lab, fitted, judged)).numpy()
+    return scores[:, None]
 
 
 def _prepared(corpus: Corpus, settings: FewShotSettings) -> tuple[Lab, MeasuredDataset]:
@@ -171,18 +193,3 @@ def heads_of(lab: Lab, fitted: Fitted, judged: MeasuredDataset) -> Tensor:
                 for begin in range(0, len(judged), BATCH)
             ]
         )
-
-
-def _summed(
-    values: dict[_Key, list[dict[str, Any]]], tasks: dict[str, int], there: int, settings: FewShotSettings
-) -> Iterator[FewShotRow]:
-    recipes = [RANDOM, *settings.recipes]
-    networks = list(tasks)
-    for key in sorted(values, key=lambda k: (networks.index(k[3]), k[2], recipes.index(k[0]))):
-        found, (recipe, choose, count, network) = values[key], key
-        top = {k: OverSeeds.of([each["top"][k] for each in found]) for k in settings.ks}
-        rest = {
-            name: OverSeeds.of([each[name] for each in found])
-            for name in ("spearman", "kendall", "pairwise_accuracy")
-        }
-        yield FewShotRow(recipe, choose, count, count / there, network, tasks[network], top, **rest)

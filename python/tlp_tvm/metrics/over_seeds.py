@@ -1,0 +1,57 @@
+"""The measures of a ranking, and their mean and spread over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tlp_tvm.metrics.correlation import Agreement
+from tlp_tvm.metrics.ranked_groups import RankedGroup
+
+
+@dataclass(frozen=True)
+class OverSeeds:
+    """A number over seeds."""
+
+    mean: float
+    deviation: float
+    """Standard deviation; 0 for one seed."""
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> OverSeeds:
+        """Sum up at least one value."""
+        deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+        return cls(float(np.mean(values)), deviation, float(min(values)), float(max(values)))
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What one seed's ranking of a group is measured by."""
+
+    top: dict[int, float]
+    """k -> top-k."""
+    agreement: Agreement
+
+    @classmethod
+    def of(cls, group: RankedGroup, ks: Sequence[int], seed: int) -> Measures:
+        """Of the group's scores."""
+        return cls({k: group.top(k, seed) for k in ks}, group.agreement)
+
+    @classmethod
+    def of_chance(cls, group: RankedGroup, ks: Sequence[int], seed: int) -> Measures:
+        """Of a random pick in the group; its scores are equal."""
+        return cls({k: group.random(k, seed).mean for k in ks}, group.agreement)
+
+
+def measures_over_seeds(found: Sequence[Measures]) -> dict[str, Any]:
+    """The fields of a row: "top" and those of `Agreement`; `found` has one entry per seed."""
+    tops = {k: OverSeeds.of([each.top[k] for each in found]) for k in found[0].top}
+    names = ("spearman", "kendall", "pairwise_accuracy")
+    return {"top": tops} | {
+        name: OverSeeds.of([getattr(each.agreement, name) for each in found]) for name in names
+    }
