@@ -32,6 +32,8 @@ TRIALS ?= 100
 
 CMAKE := $(BIN)/cmake --log-level=WARNING -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja
 CMAKE_TESTS := -DTLP_TVM_PYTHON=OFF -DTLP_TVM_TESTS=ON -DTLP_TVM_WERROR=ON
+CMAKE_SANITIZED := $(CMAKE_TESTS) -DCMAKE_BUILD_TYPE=RelWithDebInfo
+CMAKE_EXTENSION = -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) -DPython_EXECUTABLE=$(abspath $(BIN))/python
 CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
 
 # Of the public logs, the platforms with most programs, and those GPUs that share most tasks.
@@ -42,6 +44,8 @@ PUBLIC_BUILD := --odd-targets --skip-bad-lines --split task --near-duplicates ap
 
 # Mutated lines that `make sanitize` compares with Python's json: some ten seconds.
 SANITIZED_LINES ?= 100000
+# Mutated model files that it holds against torch: half a minute.
+SANITIZED_MODELS ?= 2000
 
 export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -127,16 +131,23 @@ docs: $(VENV)/.package $(MS_VENV)/.package  ## write the API reference to build/
 	$(BIN)/python docs/reference.py ansor build/docs
 	$(MS_BIN)/python docs/reference.py metaschedule build/docs/metaschedule
 
-fuzz: test-cpp  ## compare a million mutated record lines with Python's json
+fuzz: test-cpp $(VENV)/.package  ## compare a million mutated record lines with Python's json, 100,000 mutated models with torch
 	$(BIN)/python tests/python/fuzz_oracle.py build/tests/tests/cpp/fuzz_records tests/fuzz/corpus/* --lines 1000000
+	$(BIN)/python tests/python/fuzz_models.py --cases 100000
 
-sanitize: $(VENV)/.dependencies  ## run the C++ tests and fuzzed records under the sanitizers
+sanitize: $(VENV)/.dependencies  ## run the C++ tests, fuzzed records and fuzzed models under the sanitizers
+	$(CMAKE) -B build/address,undefined $(CMAKE_SANITIZED) -DTLP_TVM_SANITIZE=address,undefined \
+	  -DTLP_TVM_PYTHON=ON $(CMAKE_EXTENSION)
+	$(CMAKE) -B build/thread $(CMAKE_SANITIZED) -DTLP_TVM_SANITIZE=thread
 	for sanitizer in address,undefined thread; do \
-	  $(CMAKE) -B build/$$sanitizer $(CMAKE_TESTS) -DTLP_TVM_SANITIZE=$$sanitizer -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-	  && $(BIN)/cmake --build build/$$sanitizer && $(CTEST) --test-dir build/$$sanitizer || exit 1; \
+	  $(BIN)/cmake --build build/$$sanitizer && $(CTEST) --test-dir build/$$sanitizer || exit 1; \
 	done
 	$(BIN)/python tests/python/fuzz_oracle.py build/address,undefined/tests/cpp/fuzz_records tests/fuzz/corpus/* \
 	  --lines $(SANITIZED_LINES)
+	PYTHONPATH=python ASAN_OPTIONS=detect_leaks=0 \
+	  LD_PRELOAD="$$(for name in asan ubsan stdc++; do c++ -print-file-name=lib$$name.so; done | xargs)" \
+	  $(BIN)/python tests/python/fuzz_models.py --cases $(SANITIZED_MODELS) \
+	  --core build/address,undefined/cpp/bindings/_core*.so
 
 browser: $(VENV)/.package  ## check in Chromium that markup in a run's files stays text
 	$(BIN)/python benchmarks/pages_in_a_browser.py
@@ -184,7 +195,7 @@ $(MS_VENV)/.package: $(MS_VENV)/.dependencies $(NATIVE)
 build/lint/compile_commands.json: $(VENV)/.dependencies CMakeLists.txt $(wildcard cmake/*) \
 		$(shell find cpp tests/cpp -name CMakeLists.txt) Makefile
 	$(CMAKE) -B build/lint -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DTLP_TVM_TESTS=ON \
-	  -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) -DPython_EXECUTABLE=$(abspath $(BIN))/python
+	  $(CMAKE_EXTENSION)
 	touch $@
 
 build/lint/%.tidy: % $(CPP_HEADERS) .clang-tidy build/lint/compile_commands.json

@@ -59,38 +59,38 @@ constexpr std::size_t kMaxListSize = 1024;
 constexpr std::size_t kMaxNameSize = 256;
 
 namespace fields {
-constexpr FieldSpec kStage{"stage_id", FieldType::kInt32};
-constexpr FieldSpec kIter{"iter_id", FieldType::kInt32};
-constexpr FieldSpec kAnnotate[] = {kStage, kIter, {"annotation", FieldType::kInt32}};
-constexpr FieldSpec kFuse[] = {kStage, {"fused_ids", FieldType::kList}};
-constexpr FieldSpec kPragma[] = {kStage, kIter, {"pragma_type", FieldType::kName}};
-constexpr FieldSpec kReorder[] = {kStage, {"after_ids", FieldType::kList}};
-constexpr FieldSpec kSplit[] = {kStage,
-                                kIter,
-                                {"extent", FieldType::kInt64},
-                                {"lengths", FieldType::kList},
-                                {"inner_to_outer", FieldType::kFlag}};
-constexpr FieldSpec kFollowSplit[] = {
+inline constexpr FieldSpec kStage{"stage_id", FieldType::kInt32};
+inline constexpr FieldSpec kIter{"iter_id", FieldType::kInt32};
+inline constexpr FieldSpec kAnnotate[] = {kStage, kIter, {"annotation", FieldType::kInt32}};
+inline constexpr FieldSpec kFuse[] = {kStage, {"fused_ids", FieldType::kList}};
+inline constexpr FieldSpec kPragma[] = {kStage, kIter, {"pragma_type", FieldType::kName}};
+inline constexpr FieldSpec kReorder[] = {kStage, {"after_ids", FieldType::kList}};
+inline constexpr FieldSpec kSplit[] = {kStage,
+                                       kIter,
+                                       {"extent", FieldType::kInt64},
+                                       {"lengths", FieldType::kList},
+                                       {"inner_to_outer", FieldType::kFlag}};
+inline constexpr FieldSpec kFollowSplit[] = {
     kStage, kIter, {"src_step_id", FieldType::kInt32}, {"n_split", FieldType::kInt32}};
-constexpr FieldSpec kFollowFusedSplit[] = {kStage,
-                                           kIter,
-                                           {"src_step_ids", FieldType::kList},
-                                           {"level", FieldType::kInt32},
-                                           {"factor_or_nparts", FieldType::kFlag}};
-constexpr FieldSpec kStorageAlign[] = {
+inline constexpr FieldSpec kFollowFusedSplit[] = {kStage,
+                                                  kIter,
+                                                  {"src_step_ids", FieldType::kList},
+                                                  {"level", FieldType::kInt32},
+                                                  {"factor_or_nparts", FieldType::kFlag}};
+inline constexpr FieldSpec kStorageAlign[] = {
     kStage, kIter, {"factor", FieldType::kInt32}, {"offset", FieldType::kInt32}};
-constexpr FieldSpec kComputeAt[] = {
+inline constexpr FieldSpec kComputeAt[] = {
     kStage, {"target_stage_id", FieldType::kInt32}, {"target_iter_id", FieldType::kInt32}};
-constexpr FieldSpec kComputeInline[] = {kStage};
-constexpr FieldSpec kComputeRoot[] = {kStage};
-constexpr FieldSpec kCacheRead[] = {
+inline constexpr FieldSpec kComputeInline[] = {kStage};
+inline constexpr FieldSpec kComputeRoot[] = {kStage};
+inline constexpr FieldSpec kCacheRead[] = {
     kStage, {"scope_name", FieldType::kName}, {"reader_stage_ids", FieldType::kList}};
-constexpr FieldSpec kCacheWrite[] = {kStage, {"scope_name", FieldType::kName}};
-constexpr FieldSpec kRfactor[] = {kStage, kIter, {"factor_iter_id", FieldType::kInt32}};
+inline constexpr FieldSpec kCacheWrite[] = {kStage, {"scope_name", FieldType::kName}};
+inline constexpr FieldSpec kRfactor[] = {kStage, kIter, {"factor_iter_id", FieldType::kInt32}};
 }  // namespace fields
 
 /*! \brief In the order of StepKind. */
-constexpr KindSpec kStepKinds[] = {
+inline constexpr KindSpec kStepKinds[] = {
     {"AN", fields::kAnnotate, std::size(fields::kAnnotate)},
     {"FU", fields::kFuse, std::size(fields::kFuse)},
     {"PR", fields::kPragma, std::size(fields::kPragma)},

@@ -42,13 +42,15 @@ SpecValue SpecOf(const py::handle& object) {
       items.push_back(SpecOf(item));
     }
     spec.value = std::move(items);
-  } else if (py::isinstance<py::str>(object)) {
-    spec.value = object.cast<std::string>();
   } else if (py::isinstance<py::float_>(object)) {
     spec.value = object.cast<double>();
   } else {
     try {
-      spec.value = object.cast<std::int64_t>();
+      if (py::isinstance<py::str>(object)) {
+        spec.value = object.cast<std::string>();  // unless half a surrogate is in it
+      } else {
+        spec.value = object.cast<std::int64_t>();
+      }
     } catch (const py::cast_error&) {
       // Nothing that a description may hold; whoever looks at it says so.
     }

@@ -86,7 +86,7 @@ void RegisterNetwork(py::module_& module) {
            }),
            py::arg("tensors"), py::kw_only(), py::arg("length"), py::arg("width"),
            py::arg("hidden"), py::arg("attention_heads"), py::arg("layers"), py::arg("members"),
-           py::arg("heads"), py::arg("positions"), py::arg("instruction_set") = "")
+           py::arg("heads"), py::arg("positions").noconvert(), py::arg("instruction_set") = "")
       .def_property_readonly("instruction_set", &model::Network::instruction_set)
       .def("score", &Score, py::arg("X"), py::arg("head") = -1, py::arg("threads") = 0);
   module.def(

@@ -1,5 +1,6 @@
 #include "core/layout.h"
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 
@@ -63,10 +64,12 @@ void Layout::Check(const Vocabulary& vocabulary) const {
       CheckRule(rule, spec.fields[f], where, *this);
       if (rule.as != As::kOneHot) continue;
       for (const auto& [name, position] : tokens.at(kind).at(f)) {
-        const bool inside = position >= 0 && position < static_cast<float>(rule.columns);
+        const bool inside = position >= 0 && position < static_cast<float>(rule.columns) &&
+                            position == std::floor(position);
         if (!inside) {  // NaN neither
-          throw LayoutError(where + ": expected the token of \"" + name + "\" below " +
-                            std::to_string(rule.columns) + ", found " + std::to_string(position));
+          throw LayoutError(where + ": expected the token of \"" + name +
+                            "\" to be a place below " + std::to_string(rule.columns) + ", found " +
+                            std::to_string(position));
         }
       }
     }

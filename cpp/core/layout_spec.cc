@@ -1,8 +1,12 @@
 #include "core/layout_spec.h"
 
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "core/error.h"
@@ -18,7 +22,7 @@ constexpr const char* kTypeName = nullptr;
 template <>
 constexpr const char* kTypeName<int> = "an integer";
 template <>
-constexpr const char* kTypeName<float> = "a number";
+constexpr const char* kTypeName<float> = "a finite number";
 template <>
 constexpr const char* kTypeName<bool> = "true or false";
 template <>
@@ -32,7 +36,6 @@ constexpr const char* kTypeName<SpecObject> = "an object";
 template <typename T>
 const T* As(const SpecValue& value, T* scratch) {
   if constexpr (std::is_same_v<T, int>) {
-    if (const bool* flag = std::get_if<bool>(&value.value)) return *scratch = *flag, scratch;
     const std::int64_t* number = std::get_if<std::int64_t>(&value.value);
     if (number == nullptr || *number < std::numeric_limits<int>::min() ||
         *number > std::numeric_limits<int>::max()) {
@@ -41,10 +44,8 @@ const T* As(const SpecValue& value, T* scratch) {
     return *scratch = static_cast<int>(*number), scratch;
   } else if constexpr (std::is_same_v<T, float>) {
     if (const double* number = std::get_if<double>(&value.value)) {
-      return *scratch = static_cast<float>(*number), scratch;
-    }
-    if (const bool* flag = std::get_if<bool>(&value.value)) {
-      return *scratch = *flag ? 1.0f : 0.0f, scratch;
+      const bool fits = std::fabs(*number) <= std::numeric_limits<float>::max();  // NaN does not
+      return fits ? (*scratch = static_cast<float>(*number), scratch) : nullptr;
     }
     const std::int64_t* number = std::get_if<std::int64_t>(&value.value);
     return number == nullptr ? nullptr : (*scratch = static_cast<float>(*number), scratch);
@@ -99,16 +100,32 @@ std::size_t FieldOf(const KindSpec& spec, const std::string& name) {
                     "\"");
 }
 
+/*! \brief Refuses entries of other names: one that is misspelt would say nothing. */
+void ExpectKnown(const SpecValue& spec, std::initializer_list<std::string_view> names,
+                 const std::string& where) {
+  for (const auto& [key, value] : ValueOf<SpecObject>(spec, where + ": expected it")) {
+    const std::string* name = std::get_if<std::string>(&key.value);
+    if (name == nullptr || std::find(names.begin(), names.end(), *name) == names.end()) {
+      throw LayoutError(where + ": expected no other entries than those of a layout, found " +
+                        key.shown);
+    }
+  }
+}
+
 FieldRule RuleOf(const SpecValue& spec, const std::string& where) {
   using As = FieldRule::As;
   static const std::map<std::string, As> kAs = {
       {"number", As::kNumber}, {"category", As::kCategory}, {"list", As::kList},
       {"token", As::kToken},   {"one_hot", As::kOneHot},
   };
+  ExpectKnown(spec, {"as", "column", "columns", "log2", "scale"}, where);
   FieldRule rule;
-  const auto as = kAs.find(EntryOf<std::string>(spec, "as", where));
+  const auto name = EntryOf<std::string>(spec, "as", where);
+  const auto as = kAs.find(name);
   if (as == kAs.end()) {
-    throw LayoutError(where + ": expected \"as\" to be number, category, list, token or one_hot");
+    throw LayoutError(where +
+                      ": expected \"as\" to be number, category, list, token or one_hot, found \"" +
+                      name + "\"");
   }
   rule.as = as->second;
   rule.column = EntryOf<int>(spec, "column", where);
@@ -132,6 +149,10 @@ std::string SpecText(const SpecValue& spec, const char* key) {
 }
 
 Layout LayoutOf(const SpecValue& spec, const Vocabulary& vocabulary) {
+  ExpectKnown(spec,
+              {"name", "framework", "version", "numbers", "length", "width", "drop", "until",
+               "omit", "kinds", "tokens", "fields"},
+              "layout");
   Layout layout;
   layout.length = EntryOf<int>(spec, "length", "layout");
   layout.width = EntryOf<int>(spec, "width", "layout");

@@ -13,8 +13,11 @@
  *   RULE       {"as": "number" | "category" | "list" | "token" | "one_hot", "column": 3,
  *              "columns": 4, "log2": true, "scale": 0.5}, all but the first two may be missing
  *
+ *   name, version, numbers  what it is called and for whom; passed over here
+ *
  * Refused, with the entry, what was expected and what was found: a missing entry, another type, a
- * kind or field that the framework lacks. Other entries are passed over.
+ * kind or field that the framework lacks, a number that is not finite, and every other entry: one
+ * that is misspelt would say nothing.
  */
 #ifndef TLP_TVM_CORE_LAYOUT_SPEC_H_
 #define TLP_TVM_CORE_LAYOUT_SPEC_H_

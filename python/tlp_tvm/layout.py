@@ -88,7 +88,7 @@ class FeatureLayout:
         """
         try:
             spec = json.loads(Path(path).read_text(encoding="utf-8"))
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (ValueError, RecursionError) as error:
             raise LayoutError(f"{path}: expected the JSON of a layout, found {error}") from error
         if not isinstance(spec, dict):
             raise LayoutError(f"{path}: expected a JSON object, found {type(spec).__name__}")

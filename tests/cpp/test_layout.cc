@@ -55,8 +55,10 @@ TEST(TokensStayInTheirOneHot) {
   layout.rules[layouts::KindOf("CHW")][1] = {FieldRule::As::kOneHot, 2, 2, {}};
   layout.Check(kVocabulary);
   layout.tokens[layouts::KindOf("CHW")][1]["far"] = 2.0f;
-  EXPECT_THROWS(layout.Check(kVocabulary), LayoutError,
-                "layout: CHW.scope_name: expected the token of \"far\" below 2, found 2.000000");
+  EXPECT_THROWS(
+      layout.Check(kVocabulary), LayoutError,
+      "layout: CHW.scope_name: expected the token of \"far\" to be a place below 2, found "
+      "2.000000");
 }
 
 namespace {

@@ -124,6 +124,12 @@ ENTRIES = ("name", "framework", "length", "width", "drop", "kinds", "tokens", "n
         *((lambda spec, key=key: spec.pop(key), f'"{key}", found no such entry') for key in ENTRIES),
         (entry(framework="tir"), 'a framework that this version knows (ansor, metaschedule), found "tir"'),
         (entry(length="25"), "\"length\" to be an integer, found '25'"),
+        (entry(length=True), '"length" to be an integer, found True'),
+        (entry(untl="CI"), "no other entries than those of a layout, found 'untl'"),
+        (entry(name=3), '"name" to be a text, found 3'),
+        (entry(version="1"), "\"version\" to be a number, found '1'"),
+        (entry(version=True), '"version" to be a number, found True'),
+        (entry(numbers="row"), "\"numbers\" to be raw or scaled, found 'row'"),
         (entry(length=25.5), '"length" to be an integer, found 25.5'),
         (entry(width=None), '"width" to be an integer, found None'),
         (entry(width=2**31), '"width" to be an integer, found 2147483648'),
@@ -146,7 +152,7 @@ ENTRIES = ("name", "framework", "length", "width", "drop", "kinds", "tokens", "n
         (entry(tokens={"PR.pragma_type": 5}), "the tokens of PR.pragma_type to be an object, found 5"),
         (
             entry(tokens={"PR.pragma_type": {"x": "1"}}),
-            "the tokens of PR.pragma_type to be a number, found '1'",
+            "the tokens of PR.pragma_type to be a finite number, found '1'",
         ),
         (entry(fields={"XX": {}}), 'a kind of ansor, found "XX"'),
         (entry(fields={"SP": {"scope": {}}}), 'a field of SP, found "scope"'),
@@ -161,7 +167,12 @@ def test_an_entry_that_does_not_fit_is_refused(change: Change, expected: str, tm
 @pytest.mark.parametrize(
     ("kind", "name", "entries", "expected"),
     [
-        ("SP", "extent", {"as": "digit"}, '"as" to be number, category, list, token or one_hot'),
+        (
+            "SP",
+            "extent",
+            {"as": "digit"},
+            '"as" to be number, category, list, token or one_hot, found "digit"',
+        ),
         ("SP", "extent", {"as": "list"}, "an encoding that fits the field's type"),
         ("SP", "lengths", {"as": "number"}, "an encoding that fits the field's type"),
         ("PR", "pragma_type", {"as": "number"}, "an encoding that fits the field's type"),
@@ -172,7 +183,14 @@ def test_an_entry_that_does_not_fit_is_refused(change: Change, expected: str, tm
         ("SP", "lengths", {"columns": 4096}, "columns between the one-hot (14) and the width"),
         ("SP", "lengths", {"columns": 2**31 - 1}, "columns between the one-hot (14) and the width"),
         ("SP", "extent", {"column": "28"}, "\"column\" to be an integer, found '28'"),
-        ("SP", "extent", {"scale": "1"}, "\"scale\" to be a number, found '1'"),
+        ("SP", "extent", {"scale": "1"}, "\"scale\" to be a finite number, found '1'"),
+        ("SP", "extent", {"scale": math.nan}, '"scale" to be a finite number, found nan'),
+        ("SP", "extent", {"scale": 1e39}, '"scale" to be a finite number, found 1e+39'),
+        ("SP", "extent", {"scale": True}, '"scale" to be a finite number, found True'),
+        ("SP", "extent", {"column": True}, '"column" to be an integer, found True'),
+        ("SP", "extent", {"log2": 1}, '"log2" to be true or false, found 1'),
+        ("SP", "extent", {"log2": None}, '"log2" to be true or false, found None'),
+        ("SP", "extent", {"scal": 2}, "no other entries than those of a layout, found 'scal'"),
         ("SP", "extent", {"log2": "yes"}, "\"log2\" to be true or false, found 'yes'"),
     ],
 )
@@ -185,14 +203,14 @@ def test_a_rule_that_does_not_fit_is_refused(
     assert refusal(change, tmp_path).startswith(f"layout: {kind}.{name}: expected {expected}")
 
 
-@pytest.mark.parametrize("position", [-1, 2, 1e30, math.nan])
+@pytest.mark.parametrize("position", [-1, 2, 1e30, 0.5])
 def test_a_token_outside_its_one_hot_is_refused(position: float, tmp_path: Path) -> None:
     def change(spec: dict[str, Any]) -> None:
         spec["fields"]["CHW"]["scope_name"] = {"as": "one_hot", "column": 20, "columns": 2}
         spec["tokens"]["CHW.scope_name"] = {"local": position}
 
     assert refusal(change, tmp_path).startswith(
-        'layout: CHW.scope_name: expected the token of "local" below 2, found '
+        'layout: CHW.scope_name: expected the token of "local" to be a place below 2, found '
     )
 
 

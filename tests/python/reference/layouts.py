@@ -1,0 +1,98 @@
+"""What a layout makes of a program, in plain Python: slow, and with nothing of the encoder in it.
+
+Written from the dictionary form of a layout (`FeatureLayout`). A step is a list as records hold it: its kind,
+then numbers, names and lists of numbers in the order of the kind's fields.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kinds = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Name of each kind, and names and types of its fields."""
+
+
+def embed(spec: dict[str, Any], kinds: Kinds, steps: list[list[Any]]) -> NDArray[np.float32]:
+    """One program, (L, E) float32.
+
+    Args:
+        spec: the dictionary form of a layout, which is known to be one.
+        kinds: those of its framework.
+        steps: the program.
+    """
+    fields_of = dict(kinds)
+    out = np.zeros((spec["length"], spec["width"]), np.float32)
+    for place, step in enumerate(_shown(spec, steps)):
+        row = out[place]
+        if step[0] in spec["kinds"]:
+            row[spec["kinds"].index(step[0])] = 1.0
+        values = [
+            (name, kind, value) for (name, kind), value in zip(fields_of[step[0]], step[1:], strict=True)
+        ]
+        if "fields" in spec:
+            _aligned(spec, step[0], values, row)
+        else:
+            _flat(spec, step[0], values, row[len(spec["kinds"]) :])
+    return out
+
+
+def _shown(spec: dict[str, Any], steps: list[list[Any]]) -> list[list[Any]]:
+    if "until" in spec:
+        ends = [place for place, step in enumerate(steps) if step[0] == spec["until"]]
+        steps = steps[: ends[0]] if ends else steps
+    steps = [step for step in steps if step[0] not in spec.get("omit", [])]
+    length = spec["length"]
+    first = {"tail": length, "head": 0, "middle": length // 2}[spec["drop"]]
+    if len(steps) <= length:
+        return steps
+    return steps[:first] + steps[len(steps) - (length - first) :]
+
+
+def _flat(
+    spec: dict[str, Any], kind: str, values: list[tuple[str, str, Any]], row: NDArray[np.float32]
+) -> None:
+    columns: list[float] = []
+    for name, type_, value in values:
+        if type_ == "name":
+            columns.append(spec["tokens"].get(f"{kind}.{name}", {}).get(value, 0.0))
+        else:
+            columns.extend(value if type_ == "list" else [value])
+    row[: len(columns)] = np.array(columns[: len(row)], np.float32)
+
+
+def _aligned(
+    spec: dict[str, Any], kind: str, values: list[tuple[str, str, Any]], row: NDArray[np.float32]
+) -> None:
+    for name, _, value in values:
+        rule = spec["fields"].get(kind, {}).get(name)
+        if rule is None:
+            continue
+        column, columns = rule["column"], rule.get("columns", 1)
+        if rule["as"] == "number":
+            row[column] = _scaled(value, rule)
+        elif rule["as"] == "list":
+            for place, item in enumerate(value[:columns]):
+                row[column + place] = _scaled(item, rule)
+        elif rule["as"] == "category":
+            if 0 <= value < columns:
+                row[column + value] = 1.0
+        else:
+            token = spec["tokens"].get(f"{kind}.{name}", {}).get(value)
+            if token is None:
+                continue
+            if rule["as"] == "token":
+                row[column] = np.float32(token) * np.float32(rule.get("scale", 1.0))
+            else:
+                row[column + int(token)] = 1.0
+
+
+def _scaled(value: int, rule: dict[str, Any]) -> np.float32:
+    if rule.get("log2", False):
+        value_or_log = math.copysign(math.log2(1.0 + abs(value)), value)
+    else:
+        value_or_log = value
+    return np.float32(np.float32(value_or_log) * np.float32(rule.get("scale", 1.0)))
