@@ -18,7 +18,6 @@ from tlp_tvm.evaluation.rankers import ModelRanker, Programs, Tell, labels_of
 from tlp_tvm.evaluation.ranking_plot import draw_rankers
 from tlp_tvm.evaluation.side_by_side import RANDOM, ComparedRow, compare_rankers
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.metrics.over_seeds import OverSeeds
 from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
 from tlp_tvm.model.scoring import ScoringModel
 
@@ -156,13 +155,6 @@ def test_a_missing_judged_task_fails(corpus: Corpus) -> None:
     corpus.judged.latencies[corpus.judged.programs_of(1), 1] = np.nan
     with pytest.raises(DatasetError, match="^platform beta: expected measured programs of "):
         compare_rankers(corpus, [Told("one")])
-
-
-def test_spread_over_seeds() -> None:
-    spread = OverSeeds.of([0.2, 0.4, 0.6])
-    assert (spread.low, spread.high) == (0.2, 0.6)
-    assert (spread.mean, spread.deviation) == pytest.approx((0.4, 0.2))
-    assert OverSeeds.of([0.5]).deviation == 0.0
 
 
 def test_labels_of_what_was_seen() -> None:

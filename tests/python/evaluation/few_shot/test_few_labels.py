@@ -1,8 +1,7 @@
-"""Few labels of a platform: what is looked at, what is chosen, what comes of it, what a kill costs."""
+"""Few labels of a platform: what recipes look at and make of them, and what an interruption costs."""
 
 from __future__ import annotations
 
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,11 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from commands import refused, succeed
 from programs import LAYOUT, tiny_settings, write_dataset
 from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
-from tlp_tvm.errors import DatasetError, ModelFileError
+from tlp_tvm.errors import ModelFileError
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.few_shot import imputing
 from tlp_tvm.evaluation.few_shot import lab as lab_module
@@ -26,14 +24,15 @@ from tlp_tvm.evaluation.few_shot.few_shot_settings import FewShotSettings
 from tlp_tvm.evaluation.few_shot.imputing import with_imputed
 from tlp_tvm.evaluation.few_shot.labels import measured_on, with_labels
 from tlp_tvm.evaluation.few_shot.recipes import RECIPES
-from tlp_tvm.evaluation.labelling import BLOCK, Choose, label_counts, label_order
+from tlp_tvm.evaluation.labelling import Choose, label_counts, label_order
 from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
-from tlp_tvm.model.tlp import TLP
 from tlp_tvm.training import start
 from tlp_tvm.training.runs import new_head
 from tlp_tvm.training.train_settings import TrainSettings
 
 MODEL = {"hidden": 32, "members": 1}
+
+
 TRAINING = TrainSettings(epochs=30, learning_rate=1e-2, batch_programs=1, average=0.5)
 
 
@@ -66,20 +65,6 @@ def means(found: FewShot) -> dict[tuple[str, int], float]:
     return {(row.recipe, row.labels): row.spearman.mean for row in rows}
 
 
-def test_label_counts() -> None:
-    assert [count.of(6112) for count in label_counts("0, 50,7%,ALL,9999,2.5%")] == [
-        0,
-        50,
-        428,
-        6112,
-        6112,
-        153,
-    ]
-    for wrong in ("many", "", "7%%", "-3", "101%"):
-        with pytest.raises(DatasetError, match="^`labels`: expected numbers, shares or .* found "):
-            label_counts(wrong)
-
-
 def test_labels_are_relative_to_what_is_known(data: MeasuredDataset) -> None:
     chosen = data.programs_of(1)[np.argsort(data.latencies[data.programs_of(1), 1])[5:9]]
     known = with_labels(data, 1, chosen)
@@ -88,50 +73,7 @@ def test_labels_are_relative_to_what_is_known(data: MeasuredDataset) -> None:
     np.testing.assert_array_equal(known.latencies[:, 0], data.latencies[:, 0])
 
 
-def ordered(choose: Choose, data: MeasuredDataset, candidates: Any, seed: int, network: TLP) -> Any:
-    tasks = data.task_index[candidates]
-    order = label_order(choose, tasks, lambda rows: data.features(candidates[rows]), seed, lambda: network)
-    return candidates[order]
-
-
-@pytest.mark.parametrize("choose", list(Choose))
-def test_fewer_labels_are_part_of_more(data: MeasuredDataset, choose: Choose) -> None:
-    torch.manual_seed(0)
-    network = TLP(tiny_settings(heads=2, members=2)).eval()
-    candidates = measured_on(data, 1)
-    order = ordered(choose, data, candidates, 3, network)
-    assert sorted(order) == list(candidates)
-    np.testing.assert_array_equal(order, ordered(choose, data, candidates, 3, network))
-    assert not np.array_equal(order, ordered(choose, data, candidates, 4, network))
-    if choose is not Choose.RANDOM:
-        blocks = data.task_index[order[: 4 * BLOCK]].reshape(4, BLOCK)
-        assert (blocks == blocks[:, :1]).all()
-        assert len(set(blocks[:, 0])) == 4
-    blind = with_labels(data, 1, candidates[:0])
-    np.testing.assert_array_equal(order, ordered(choose, blind, candidates, 3, network))
-
-
-def test_diverse_programs_are_unlike_each_other(data: MeasuredDataset) -> None:
-    torch.manual_seed(0)
-    network = TLP(tiny_settings(heads=2, members=2)).eval()
-    order = ordered(Choose.DIVERSE, data, data.programs_of(0), 0, network)
-    x = torch.from_numpy(data.features(order))
-    with torch.inference_mode():
-        inputs, real = network.inputs(x)
-        h = network.members[0].trunk(inputs, real) * real.unsqueeze(-1)  # type: ignore[operator]
-    pooled = (h.sum(1) / real.sum(1, keepdim=True)).numpy()
-    apart = np.linalg.norm(pooled[:, None] - pooled[None], axis=-1)
-
-    def nearest(rows: Any) -> float:
-        part = apart[np.ix_(rows, rows)] + 1e9 * np.eye(len(rows))
-        return float(part.min(1).mean())
-
-    rng = np.random.default_rng(0)
-    chance = [nearest(rng.permutation(len(order))[:6]) for _ in range(50)]
-    assert nearest(np.arange(6)) > np.mean(chance)
-
-
-def test_missing_labels_are_told_from_other_platforms(
+def test_missing_labels_are_imputed_from_other_platforms(
     data: MeasuredDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(imputing, "PRIOR", 1.0)  # there are 24 labels here, not hundreds
@@ -187,15 +129,17 @@ def test_labels_that_were_not_paid_for_change_nothing(source: Path, tmp_path: Pa
     """Every other label of the target is damaged; the result is the same."""
     corpora = [Corpus(source, LAYOUT) for _ in range(2)]
     whole = corpora[1].whole
+    train = whole.of_split("train")
+    measured = measured_on(train, 1)
     order = label_order(
         Choose.RANDOM,
-        whole.of_split("train"),
-        measured_on(whole.of_split("train"), 1),
+        train.task_index[measured],
+        lambda rows: pytest.fail("no embedding is needed"),
         0,
         lambda: pytest.fail("no model is needed"),
     )
     place = np.flatnonzero([whole.tasks[task].split == "train" for task in whole.task_index])
-    secret = place[np.setdiff1d(measured_on(whole.of_split("train"), 1), order[:16])]
+    secret = place[np.setdiff1d(measured, measured[order[:16]])]
     whole.latencies[secret, 1] = np.random.default_rng(0).permutation(whole.latencies[secret, 1])
     wanted = [
         settings(tmp_path / str(i), recipes=list(RECIPES), training=replace(TRAINING, epochs=1))
@@ -205,7 +149,9 @@ def test_labels_that_were_not_paid_for_change_nothing(source: Path, tmp_path: Pa
     assert first.rows == second.rows
 
 
-def test_a_kill_costs_one_training(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interruption_costs_one_training(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     wanted = settings(tmp_path / "cut", recipes=["mtl", "local", "impute"])
     whole = few_shot(Corpus(source, LAYOUT), replace(wanted, cache=tmp_path / "whole"))
     trainings: list[int] = []
@@ -232,57 +178,6 @@ def test_a_kill_costs_one_training(source: Path, tmp_path: Path, monkeypatch: py
         ModelFileError, match=f"^{kept[0]}: expected the weights of a training, found .*; delete"
     ):
         few_shot(Corpus(source, LAYOUT), wanted)
-
-
-def test_the_command(source: Path, tmp_path: Path) -> None:
-    arguments = [
-        source, "--few-shot", "beta", "--labels", "0,25%", "--recipes", "local,mtl", "--seeds", 2,
-        "--choose", "grouped,diverse", "--epochs", 1, "--cache", tmp_path / "cache", "--device", "cpu",
-    ]  # fmt: skip
-    printed = succeed("evaluate", *arguments, "--png", tmp_path / "few.png")
-    for word in ("18 (25.0%)", "diverse", "grouped", "random", "top-1", "test-net", "local needs labels"):
-        assert word in printed
-    assert (tmp_path / "few.png").read_bytes().startswith(b"\x89PNG")
-    result = json.loads(succeed("evaluate", *arguments, "--json"))
-    assert (result["target"], result["seeds"], result["split"]) == ("beta", [0, 1], "test")
-    keys = {(row["recipe"], row["choose"], row["labels"]) for row in result["results"]}
-    mtl = {("mtl", choose, labels) for choose in ("grouped", "diverse") for labels in (0, 18)}
-    assert keys == mtl | {("random", "", 0), ("local", "grouped", 18), ("local", "diverse", 18)}
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "sentence"),
-    [
-        (
-            ["--few-shot", "gamma"],
-            1,
-            "--few-shot gamma: expected one of several platforms of the dataset, found alpha",
-        ),
-        (
-            ["--few-shot", "beta", "--platform", "beta"],
-            1,
-            "expected one of several platforms of the dataset, found",
-        ),
-        (
-            ["--few-shot", "beta", "--recipes", "magic"],
-            1,
-            "--recipes: expected some of local, mtl, blend,",
-        ),
-        (
-            ["--few-shot", "beta", "--choose", "best"],
-            2,
-            "expected some of random, grouped, diverse, found best",
-        ),
-        (["--few-shot", "beta", "--baselines", "random"], 2, "expected only a dataset"),
-        (["--few-shot", "beta", "--split", "train"], 1, "expected tasks of the split"),
-    ],
-)
-def test_what_cannot_be_is_refused(
-    source: Path, tmp_path: Path, options: list[str], code: int, sentence: str
-) -> None:
-    cache = tmp_path / "cache"
-    assert sentence in refused("evaluate", source, *options, "--cache", cache, code=code)
-    assert not cache.exists()
 
 
 def test_of_two_runs_that_need_a_training_one_makes_it(data: MeasuredDataset, tmp_path: Path) -> None:
