@@ -36,8 +36,10 @@ def held(folder: str | os.PathLike[str], error: type[Exception], cure: str) -> I
             if not _is_there(opened, place / LOCK):
                 continue  # who held it removed the file just now: take the next one
             _say_who(opened)
-            yield
-            (place / LOCK).unlink(missing_ok=True)
+            try:
+                yield
+            finally:
+                (place / LOCK).unlink(missing_ok=True)
             return
         finally:
             os.close(opened)
