@@ -75,7 +75,7 @@ def test_without_a_terminal_measuring_prints_a_line_a_turn() -> None:
         shown.update(line, description="task 2")
     assert out.getvalue().strip().split("\n") == [
         "splitting [a] into tasks",
-        "task 1 0/8",
+        "task 1",
         "task 1 1/8, xgb: 8 ms",
         "task 1 4/8, tlp: 5 ms",
         "task 2 4/8, tlp: 5 ms",

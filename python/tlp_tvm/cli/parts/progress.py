@@ -91,6 +91,6 @@ class MeasuringProgress(Progress):
         turn = task.description, note.split(":", maxsplit=1)[0] if ":" in note else ""
         if turn != self._turn:
             self._turn = turn
-            counted = f" {task.completed:.0f}/{task.total:.0f}" if task.total else ""
+            counted = f" {task.completed:.0f}/{task.total:.0f}" if task.total and task.completed else ""
             told = f", {note}" if note else ""
             self.console.print(f"{task.description}{counted}{told}", soft_wrap=True)
