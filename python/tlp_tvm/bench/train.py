@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 from tlp_tvm.bench.timing import costs_of, peak_memory
+from tlp_tvm.dataset.reading.holding_out import TRAIN_SPLIT
 from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.layout import FeatureLayout
@@ -33,7 +34,6 @@ from tlp_tvm.training.ahead import made_ahead
 from tlp_tvm.training.batches import Batch, Lists, batch_of, epoch_of
 from tlp_tvm.training.loop import Learner
 from tlp_tvm.training.recipe import MODELS
-from tlp_tvm.training.runs.splits import TRAIN_SPLIT
 from tlp_tvm.training.train_settings import TrainSettings
 
 TENSET = {"8.6M": 8_600_000, "52M": 52_000_000}

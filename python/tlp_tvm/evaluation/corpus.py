@@ -1,7 +1,7 @@
 """The programs of an evaluation: those to learn from and those to rank.
 
-Programs go by their places in the whole dataset, the same under every layout, so that rankers which read
-programs in different ways are asked about the same ones.
+A program is named by its place in the whole dataset, which is the same under every layout: rankers with
+different layouts rank the same programs.
 """
 
 from __future__ import annotations
@@ -15,29 +15,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.dataset.reading.holding_out import TEST_SPLIT, TRAIN_SPLIT
 from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.embedding import Embedding
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.layout import FeatureLayout
 
-TRAIN_SPLIT = "train"
-TEST_SPLIT = "test"
-
 Source = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class Corpus:
-    """A dataset with the split that is judged.
+    """A dataset and the split to evaluate.
 
     Attributes:
         source: where it was read from.
         platforms: the names that it was read with; None for all.
         whole: all programs, in the first layout.
-        split: what is judged; None for all tasks.
-        judged: the programs that are judged.
+        split: the one to evaluate; None for all tasks.
+        judged: the programs to rank.
         judged_programs: (n,) their places in `whole`.
-        kept: what rankers made of the corpus that other rankers can use.
+        kept: results of one ranker that others reuse.
     """
 
     def __init__(
@@ -54,7 +52,7 @@ class Corpus:
             source: as `load_measured` takes it.
             layout: of the first ranker.
             platforms: the platforms to take; all when None.
-            split: what is judged; when None the test split, or all tasks where there is none.
+            split: the one to evaluate; None for the test split, or for all tasks if there is none.
 
         Raises:
             DatasetError: as `load_measured`, or there is no such split.
@@ -109,7 +107,7 @@ class Corpus:
         return self.in_layout(layout).features(programs)
 
     def judged_without(self, hidden: NDArray[np.bool_]) -> MeasuredDataset:
-        """The judged programs, some of them as if nobody had measured them.
+        """The programs to rank, some measurements hidden.
 
         Args:
             hidden: (n, P) which, for each platform.

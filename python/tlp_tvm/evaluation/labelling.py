@@ -68,9 +68,9 @@ def label_count(text: str) -> LabelCount:
 
 
 BLOCK = 4
-"""Programs of a task that are chosen together: labels compare programs of a task, and one alone says nothing.
-More of a task leave other tasks without any: `python benchmarks/few_labels.py k80` says 0.882 of blocks of 4
-and 0.865 of 8, of `mtl`."""
+"""Programs of a task that are chosen together: a label compares programs of one task, so a single one is no
+use. Larger blocks leave more tasks without labels: with `python benchmarks/few_labels.py k80`, `mtl` reaches
+0.882 with blocks of 4 and 0.865 with blocks of 8."""
 
 
 class Choose(str, Enum):
@@ -79,9 +79,9 @@ class Choose(str, Enum):
     RANDOM = "random"
     """Any programs."""
     GROUPED = "grouped"
-    """Random tasks, and of each as many random programs as make a block."""
+    """Random tasks, and a block of random programs of each."""
     DIVERSE = "diverse"
-    """Blocks too: of tasks, then of programs, that a model finds unlike each other and is unsure of."""
+    """Blocks of tasks, then of programs, that differ to a model and whose scores are uncertain."""
 
 
 def label_order(
@@ -98,9 +98,9 @@ def label_order(
         choose: by which rule.
         task_of: (n,) the task of each program.
         features: gives the embeddings of some of the n, in the layout of the model.
-        seed: of all that is random.
+        seed: of every random choice.
         source: gives a model trained on other platforms, for the rules that need one.
-        block: programs of a task that are chosen together, but by `Choose.RANDOM`.
+        block: programs of a task that are chosen together; `Choose.RANDOM` has no blocks.
 
     Returns:
         (n,) the programs' places.

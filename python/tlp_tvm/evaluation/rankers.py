@@ -21,20 +21,20 @@ AT_ONCE = 16384
 
 
 class Ranker(Protocol):
-    """Scores programs by their places in a corpus; of two runs with one seed both give the same."""
+    """Scores programs by their places in a corpus; the seed determines the scores."""
 
     name: str
     is_fixed: bool
-    """Seeds change nothing about it, so that it is fitted once."""
+    """It does not depend on the seed, so it is fitted once."""
     notes: list[str]
-    """What readers of its numbers should know of it, in words."""
+    """What readers of its numbers should know."""
 
     def fit(self, corpus: Corpus, seed: int, tell: Tell) -> dict[int, str]:
-        """Learn from the training tasks of a corpus; its other labels are never looked at.
+        """Learn from the training tasks of a corpus; its other labels are never read.
 
         Args:
             corpus: what to learn from, and what will be asked about.
-            seed: of all that is random.
+            seed: of every random choice.
             tell: receives a line before each long step.
 
         Returns:
@@ -61,7 +61,7 @@ class Ranker(Protocol):
         """Scores once some programs of the same task have been measured, as in a search.
 
         Args:
-            seen: programs of one task, whose latencies on the platform may be looked at.
+            seen: programs of one task, whose latencies on the platform may be read.
             rest: (n,) the programs to score, of the same task.
             column: the platform's.
 
@@ -72,7 +72,7 @@ class Ranker(Protocol):
 
 
 class Scorer(Protocol):
-    """What of a `ScoringModel` is needed."""
+    """The part of `ScoringModel` that an evaluation needs."""
 
     name: str
     layout: FeatureLayout

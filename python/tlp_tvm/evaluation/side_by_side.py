@@ -213,7 +213,7 @@ def _check_seen(corpus: Corpus, most: int) -> None:
         if 0 < measured[least] <= most:
             task = judged.tasks[least]
             raise DatasetError(
-                f"--seen {most}: expected more than {most} measured programs of every test task, found "
+                f"`seen` {most}: expected more than {most} measured programs of every test task, found "
                 f"{measured[least]} of {task.workload_key} on {platform.name}; show at most "
                 f"{measured[least] - 1}"
             )

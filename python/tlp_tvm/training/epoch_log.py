@@ -59,8 +59,8 @@ def check_finite(entry: dict[str, Any], folder: Path) -> None:
     if not math.isfinite(entry["loss"]):
         raise TrainingError(
             f"{folder}: epoch {entry['epoch']}: expected a finite loss, found {entry['loss']}: the "
-            "programs' numbers are too large for the network; delete the folder and train in float32, or "
-            "without --faithful, which scales them"
+            "programs' numbers are too large for the network; delete the folder, then set `precision` to "
+            "float32, or leave out `faithful`, so that the network scales them"
         )
 
 

@@ -135,7 +135,7 @@ def test_too_few_programs_to_show_are_refused(corpus: Corpus) -> None:
     with pytest.raises(DatasetError) as error:
         compare_rankers(corpus, [ranker], seen=(0, 18))
     assert str(error.value) == (
-        f"--seen 18: expected more than 18 measured programs of every test task, found 18 of {key} on "
+        f"`seen` 18: expected more than 18 measured programs of every test task, found 18 of {key} on "
         "alpha; show at most 17"
     )
     assert ranker.fits == []

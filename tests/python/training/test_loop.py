@@ -116,6 +116,6 @@ def test_a_loss_that_is_no_number_ends_the_training_with_a_sentence(
         run(data, tmp_path / "run")
     assert str(error.value) == (
         f"{tmp_path / 'run'}: epoch 1: expected a finite loss, found nan: the programs' numbers are too "
-        "large for the network; delete the folder and train in float32, or without --faithful, which "
-        "scales them"
+        "large for the network; delete the folder, then set `precision` to float32, or leave out `faithful`, "
+        "so that the network scales them"
     )

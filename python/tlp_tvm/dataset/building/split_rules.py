@@ -115,12 +115,12 @@ class FamilySplit:
         for name in self.test:
             if not any(name in _names_of(network) for network in networks):
                 raise DatasetError(
-                    f"--test {name}: expected a network, architecture or family of {', '.join(networks)}"
+                    f"`test` {name}: expected a network, architecture or family of {', '.join(networks)}"
                 )
         if not held_out:
             raise DatasetError(
-                f"--split family: expected test networks among {', '.join(networks)}, found none; name them "
-                "with --test"
+                f"`split` family: expected test networks among {', '.join(networks)}, found none; name them "
+                "with `test`"
             )
         families = sorted({family_of(network) for network in networks if network not in held_out})
         programs = [

@@ -45,7 +45,7 @@ def fresh_folder(target: Path, *, replace: bool) -> Iterator[Path]:
         if not replace:
             raise DatasetError(
                 f"{target}: expected a new folder, found a built dataset; choose another folder, or replace "
-                "it with --replace"
+                "it with `replace`"
             )
     fresh.mkdir(parents=True, exist_ok=True)
     lock = os.open(fresh, os.O_RDONLY)

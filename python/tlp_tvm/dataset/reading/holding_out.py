@@ -7,6 +7,10 @@ import numpy as np
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import DatasetError
 
+TRAIN_SPLIT = "train"
+VALIDATION_SPLIT = "validation"
+TEST_SPLIT = "test"
+
 
 def fold_of(
     dataset: MeasuredDataset, fold: int, folds: int, seed: int
@@ -23,7 +27,7 @@ def fold_of(
     if count < max(folds, 2):
         raise DatasetError(
             f"dataset: expected at least {max(folds, 2)} tasks to hold some out, found {count}; measure more "
-            "tasks, or hold out none (--hold-out 0)"
+            "tasks, or hold out none (`hold_out` 0)"
         )
     shuffled = np.random.default_rng(seed).permutation(count)
     held_out = shuffled[fold::folds].tolist()

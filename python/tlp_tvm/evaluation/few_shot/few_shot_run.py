@@ -156,14 +156,14 @@ def _prepared(corpus: Corpus, settings: FewShotSettings) -> tuple[Lab, MeasuredD
     names = [platform.name for platform in corpus.whole.platforms]
     if settings.target not in names or len(names) < 2:
         raise DatasetError(
-            f"--few-shot {settings.target}: expected one of several platforms of the dataset, found "
+            f"`few_shot` {settings.target}: expected one of several platforms of the dataset, found "
             f"{', '.join(names)}"
         )
     data = corpus.whole.of_tasks(corpus.training_tasks)
     lab = Lab(data, settings, lambda words: None)
     if not len(measured_on(data, lab.target)):
         raise DatasetError(
-            f"--few-shot {settings.target}: expected programs of training tasks that were measured there, "
+            f"`few_shot` {settings.target}: expected programs of training tasks that were measured there, "
             "found none"
         )
     return lab, of_platforms(corpus.judged, [lab.target])

@@ -1,7 +1,7 @@
 """Labels that were not measured, imputed from the same programs' latencies on other platforms.
 
 Within a task, the logarithm of a latency on the target is a weighted sum of those on the other platforms, and
-a level of the task's own. The weights are fitted to the labels there are, and without any are equal.
+a level of the task's own. The weights are fitted to the known labels; without any they are equal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def with_imputed(data: MeasuredDataset, target: int, labelled: Programs) -> Meas
 
     Args:
         data: training tasks.
-        target: the target's column. Of it, only the latencies of `labelled` are looked at.
+        target: the target's column. Only its latencies of `labelled` are read.
         labelled: programs whose latency on the target is known; they keep it.
     """
     others = [column for column in range(len(data.platforms)) if column != target]

@@ -43,7 +43,7 @@ class Fitted:
     """Its share in the score; the rest is the mean of all heads."""
 
     def score(self, heads: Tensor) -> Tensor:
-        """(n, P) scores of the heads -> (n,) the one that counts."""
+        """(n, P) scores of the heads -> (n,) the score."""
         return torch.lerp(heads.mean(1), heads[:, self.head], self.own)
 
 
@@ -51,7 +51,7 @@ class Lab:
     """What recipes train with.
 
     Attributes:
-        data: training tasks, every platform, all labels; recipes are told which of the target's to look at.
+        data: training tasks with all labels of all platforms; recipes are told which of the target's to read.
         target: the target's column.
         others: all other columns.
     """
@@ -76,7 +76,7 @@ class Lab:
         start: Start | None = None,
         model: TLPSettings | None = None,
     ) -> Fitted:
-        """Train on all tasks of `data` to the last epoch, or read what was trained so before.
+        """Train on all tasks of `data` to the last epoch, or reuse the training of the same inputs.
 
         Args:
             what: what is trained, in words.

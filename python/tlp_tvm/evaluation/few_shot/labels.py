@@ -20,7 +20,7 @@ def of_platforms(data: MeasuredDataset, columns: Sequence[int]) -> MeasuredDatas
 
 
 def of_programs(data: MeasuredDataset, programs: Programs) -> MeasuredDataset:
-    """Some programs of a dataset; all tasks, though some may have no program left."""
+    """Some programs of a dataset; all tasks, even those without a program left."""
     kept = np.sort(programs)
     return replace(
         data,
@@ -32,9 +32,9 @@ def of_programs(data: MeasuredDataset, programs: Programs) -> MeasuredDataset:
 
 
 def with_labels(data: MeasuredDataset, target: int, labelled: Programs) -> MeasuredDataset:
-    """The dataset as if nobody had measured other programs than these on the target.
+    """The dataset without the other measurements of the target.
 
-    Their labels are relative to the fastest program *among them*, which is all that is known.
+    Labels are relative to the fastest program among those that are labelled, since no other is known.
     """
     latencies = data.latencies.copy()
     hidden = np.ones(len(data), bool)
@@ -44,5 +44,5 @@ def with_labels(data: MeasuredDataset, target: int, labelled: Programs) -> Measu
 
 
 def measured_on(data: MeasuredDataset, target: int) -> Programs:
-    """Programs that were measured on the target; a failure is a label too, and was paid for."""
+    """Programs that were measured on the target; a failure is a label too, since it cost a measurement."""
     return np.flatnonzero(~np.isnan(data.latencies[:, target])).astype(np.int64)

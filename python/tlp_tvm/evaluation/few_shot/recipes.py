@@ -27,7 +27,7 @@ class FewShotRecipe:
     fit: Callable[[Lab, Programs, int], Fitted]
     """(lab, the labelled programs, seed) -> a network whose head scores the target."""
     without_labels: Callable[[Lab, int], Fitted] | None
-    """(lab, seed) -> the same for no label at all; None where that cannot be."""
+    """(lab, seed) -> the same without any label; None if the recipe needs labels."""
 
 
 def local(lab: Lab, labelled: Programs, seed: int) -> Fitted:
@@ -124,5 +124,5 @@ def recipes_named(names: list[str]) -> dict[str, FewShotRecipe]:
         DatasetError: there is none of a name.
     """
     if wrong := [name for name in names if name not in RECIPES]:
-        raise DatasetError(f'--recipes: expected some of {", ".join(RECIPES)}, found "{wrong[0]}"')
+        raise DatasetError(f'`recipes`: expected some of {", ".join(RECIPES)}, found "{wrong[0]}"')
     return {name: RECIPES[name] for name in names}

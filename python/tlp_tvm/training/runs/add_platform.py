@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from tlp_tvm.dataset.reading.holding_out import fold_of
+from tlp_tvm.dataset.reading.holding_out import TRAIN_SPLIT, fold_of
 from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import ModelFileError
@@ -23,7 +23,7 @@ from tlp_tvm.training.epoch_log import EpochCallback
 from tlp_tvm.training.loop import train
 from tlp_tvm.training.runs.model_folder import card_rows, check_unfinished, data_entry, finish
 from tlp_tvm.training.runs.new_head import with_new_head
-from tlp_tvm.training.runs.splits import HOLD_OUT, TRAIN_SPLIT, judged_split
+from tlp_tvm.training.runs.splits import HOLD_OUT, judged_split
 from tlp_tvm.training.start import Start, long_enough
 from tlp_tvm.training.state import Trained
 from tlp_tvm.training.train_settings import TrainSettings
@@ -78,10 +78,10 @@ def add_platform(
         TrainingError: the loss is not finite.
     """
     folder = Path(out)
-    network_of(model, "--add-to")
+    network_of(model, "`add_to`")
     if addition.platform in model.platforms:
         raise ModelFileError(
-            f"--add-to {model.name}: expected a platform that is none of {', '.join(model.platforms)}, found "
+            f"`add_to` {model.name}: expected a platform that is none of {', '.join(model.platforms)}, found "
             f'"{addition.platform}"; choose a new name'
         )
     check_unfinished(folder)

@@ -9,6 +9,7 @@ import numpy as np
 from torch import Tensor
 
 from tlp_tvm.dataset.ranking import ranking_rows
+from tlp_tvm.dataset.reading.holding_out import TRAIN_SPLIT
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.files import write_whole
@@ -17,7 +18,6 @@ from tlp_tvm.model.card import card_text
 from tlp_tvm.model.checkpoint import CONFIG, save_checkpoint
 from tlp_tvm.model.config import ModelConfig
 from tlp_tvm.model.scoring import ScoringModel
-from tlp_tvm.training.runs.splits import TRAIN_SPLIT
 from tlp_tvm.training.state import STATE
 
 CARD = "CARD.md"

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from tlp_tvm.dataset.ranking import check_measured
-from tlp_tvm.dataset.reading.holding_out import fold_of
+from tlp_tvm.dataset.reading.holding_out import TEST_SPLIT, TRAIN_SPLIT, VALIDATION_SPLIT, fold_of
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
-
-TRAIN_SPLIT = "train"
-VALIDATION_SPLIT = "validation"
-TEST_SPLIT = "test"
 
 HOLD_OUT = 5
 """One training task in this many chooses the epoch of a dataset without a validation split."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tlp_tvm.dataset.reading.holding_out import TRAIN_SPLIT
 from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import TrainingError
@@ -22,7 +23,7 @@ from tlp_tvm.training.loop import train
 from tlp_tvm.training.peers import Peers, joined
 from tlp_tvm.training.runs.cross_validation import FoldCallback, cross_validate
 from tlp_tvm.training.runs.model_folder import card_rows, check_unfinished, data_entry, finish
-from tlp_tvm.training.runs.splits import TRAIN_SPLIT, judged_split, learned_and_held_out
+from tlp_tvm.training.runs.splits import judged_split, learned_and_held_out
 from tlp_tvm.training.state import Trained
 from tlp_tvm.training.train_settings import TrainSettings
 
@@ -95,7 +96,7 @@ def train_model(
     folder.mkdir(parents=True, exist_ok=True)
     with joined(device) as (peers, place), ExitStack() as stack:
         if peers.writes:
-            stack.enter_context(held(folder, TrainingError, "choose another --out"))
+            stack.enter_context(held(folder, TrainingError, "choose another `out`"))
         trained = run.train(str(place), peers, tell)
         metrics = run.metrics(trained, str(place), peers, tell)
         config = run.describe(trained, metrics)

@@ -249,7 +249,7 @@ def build_out(source: Path, out: Path) -> Path:
 def test_a_split_that_cannot_be_is_refused_before_reading(tmp_path: Path) -> None:
     source = write_dataset(tmp_path / "source")
     (source / "beta" / "train" / "bad.json").write_text("no record\n")
-    with pytest.raises(DatasetError, match="--test vgg: expected a network"):
+    with pytest.raises(DatasetError, match="`test` vgg: expected a network"):
         build_dataset([source], tmp_path / "out", split=FamilySplit(test=("vgg",)))
 
 

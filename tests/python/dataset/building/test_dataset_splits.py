@@ -157,7 +157,7 @@ def test_by_family_near_duplicates_follow_the_test_networks() -> None:
 
 def test_what_cannot_be_divided_is_refused() -> None:
     with pytest.raises(
-        DatasetError, match=r"--test lenet: expected a network, architecture or family of bert"
+        DatasetError, match=r"`test` lenet: expected a network, architecture or family of bert"
     ):
         FamilySplit(test=("lenet",)).apply(TASKS)
     mobile = [task for task in TASKS if set(task.networks) == {"mobilenet-224"}]

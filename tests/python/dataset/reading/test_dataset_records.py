@@ -164,7 +164,7 @@ def test_refusals(tmp_path: Path) -> None:
         fold_of(load_measured(folder, LAYOUT), 0, 7, 0)
     assert str(few.value) == (
         "dataset: expected at least 7 tasks to hold some out, found 6; measure more tasks, or hold out none "
-        "(--hold-out 0)"
+        "(`hold_out` 0)"
     )
     empty = tmp_path / "empty.json"
     empty.write_text("")
