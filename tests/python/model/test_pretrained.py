@@ -14,7 +14,7 @@ from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.framework import FRAMEWORKS, framework_named
 from tlp_tvm.model.checkpoint import SHIPPED, load_model, shipped_models
 from tlp_tvm.model.export import export_model
-from tlp_tvm.training.runs.train_run import CARD
+from tlp_tvm.training.runs.model_folder import CARD
 
 SIZE_LIMIT = 6_000_000
 
