@@ -72,7 +72,7 @@ class Task:
 
 def rounds(tasks: list[Task], weights: list[int], trials: int, patience: int = 0) -> list[int]:
     order: list[int] = []
-    spend(tasks, weights, trials, 4, patience, order.append, lambda: None)  # type: ignore[arg-type]
+    spend(tasks, weights, trials, 4, patience, order.append)  # type: ignore[arg-type]
     return order
 
 
@@ -146,11 +146,11 @@ def test_a_tuning_that_chooses_itself_measures_every_task_and_nothing_twice(tmp_
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"choose": "worst"}, '--choose: expected one of diverse, top, found "worst"'),
-        ({"scheduler": "x"}, '--scheduler: expected one of gradient, headroom, found "x"'),
+        ({"choose": "worst"}, '`choose`: expected one of diverse, top, found "worst"'),
+        ({"scheduler": "x"}, '`scheduler`: expected one of gradient, headroom, found "x"'),
         (
             {"scheduler": "headroom", "online": False},
-            "--scheduler headroom: expected a model that learns online, found one that does not",
+            "`scheduler` headroom: expected a model that learns online, found one that does not",
         ),
     ],
 )
