@@ -182,7 +182,7 @@ class _MetaSchedule:
 
     def parse_shapes(self, texts: Sequence[str]) -> Mapping[str, tuple[int, ...]]:
         if texts:
-            raise NetworkError("shape: expected none, as exported programs have their shapes, found one")
+            raise NetworkError("`shapes`: expected none, as exported programs have their shapes, found one")
         return {}
 
     def bench_extract(self, task: str, states: int, fresh: int, seconds: float, tell: Tell) -> Sequence[Any]:

@@ -37,5 +37,5 @@ def report_page(folder: str | os.PathLike[str], model: str | None = None) -> str
     found = "neither" if path.is_dir() else "a file" if path.exists() else "nothing"
     raise TuningError(
         f"{path}: expected a folder with run.json of `tlp-tvm tune` or {RESULTS} of `tlp-tvm compare`, "
-        f"found {found}; choose the --out of one of them"
+        f"found {found}; choose the folder of one of them"
     )

@@ -113,7 +113,7 @@ def check_layout(layout: FeatureLayout, framework: str, name: str) -> None:
     if layout.framework != framework:
         raise DatasetError(
             f'{name}: expected a layout of {framework}, whose programs it has, found "{layout.name}" of '
-            f"{layout.framework}; choose a model or a --layout of {framework}"
+            f"{layout.framework}; choose a model or a `layout` of {framework}"
         )
 
 

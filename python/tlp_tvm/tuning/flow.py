@@ -133,8 +133,8 @@ class _Tuning(Steps):
         before = folder.begin(self._description())
         if not settings.trials and folder.log.stat().st_size:
             raise TuningError(
-                f"{folder.log}: expected no measured programs for --trials 0, found some, "
-                "which --trials 0 would ignore; choose another --out"
+                f"{folder.log}: expected no measured programs for `trials` 0, found some, "
+                "which `trials` 0 would ignore; choose another `out`"
             )
         for name in (folder.log.name, *tuner.tables):
             mend_log(folder.path / name)
@@ -313,7 +313,7 @@ class _Tuning(Steps):
 def _most_common(failures: Mapping[str, int]) -> str:
     """Why programs failed, as a clause."""
     reasons = collections.Counter(failures).most_common(1)
-    return f"most often a program {reasons[0][0]}" if reasons else "start anew in another --out"
+    return f"most often a program {reasons[0][0]}" if reasons else "start anew in another `out`"
 
 
 def _lines(log: Path) -> int:

@@ -25,7 +25,7 @@ from tlp_tvm.framework import DEFAULT, FRAMEWORKS, Framework, framework_named
 
 FORMAT = "tlp-tvm-run"
 FORMAT_VERSION = 1
-CURE = "choose another --out"
+CURE = "choose another `out`"
 LOG = "log.json"
 IDENTITY = ("network", "target", "framework")
 """Entries of run.json that may not change when a run is resumed."""
@@ -134,5 +134,5 @@ def read_run(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise TuningError(f"{report}: expected JSON, found {error}; {CURE}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise TuningError(f'{report}: expected "format": "{FORMAT}", found none; choose another --out')
+        raise TuningError(f'{report}: expected "format": "{FORMAT}", found none; choose another `out`')
     return content

@@ -85,10 +85,10 @@ class TuneSettings:
         """Refuse what is no choice."""
         for name, known in (("choose", CHOICES), ("scheduler", SCHEDULERS)):
             if (value := getattr(self, name)) not in known:
-                raise TuningError(f'--{name}: expected one of {", ".join(known)}, found "{value}"')
+                raise TuningError(f'`{name}`: expected one of {", ".join(known)}, found "{value}"')
         if self.scheduler == "headroom" and not self.online:
             raise TuningError(
-                "--scheduler headroom: expected a model that learns online, found one that does not"
+                "`scheduler` headroom: expected a model that learns online, found one that does not"
             )
 
 

@@ -165,7 +165,7 @@ def read_description(folder: Path, framework: str | None = None) -> tuple[dict[s
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TuningError(
             f"{folder}: expected {DESCRIPTION} and the library that it names, found: {error}; "
-            "choose the --out of a tlp-tvm tune that ended"
+            "choose the folder of a tuning that ended"
         ) from error
     if description["format_version"] > FORMAT_VERSION:
         raise TuningError(

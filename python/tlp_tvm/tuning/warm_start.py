@@ -66,7 +66,7 @@ def sources_of(sources: Sequence[Path]) -> list[Path]:
     for source, file in zip(sources, files, strict=True):
         if not file.is_file():
             raise TuningError(
-                f"--warm-start {source}: expected a record log or the folder of a run, found none; "
+                f"`warm_start` {source}: expected a record log or the folder of a run, found none; "
                 "choose another"
             )
     return files

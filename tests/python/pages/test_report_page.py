@@ -132,7 +132,7 @@ def test_where_no_run_is_the_command_says_so(tmp_path: Path, name: str, found: s
 
     assert done.exit_code == 1
     assert f"error: {tmp_path / name}: expected a folder with run.json of `tlp-tvm tune`" in done.stderr
-    assert f"found {found}; choose the --out of one of them" in done.stderr
+    assert f"found {found}; choose the folder of one of them" in done.stderr
     assert not (tmp_path / name / "report.html").exists()
 
 

@@ -34,7 +34,7 @@ def test_a_run_is_noted_and_gone_on_with(tmp_path: Path) -> None:
 def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert refused(tmp_path / "file") == (
-        f"{tmp_path}/file: expected a folder that can be written to, found: File exists; choose another --out"
+        f"{tmp_path}/file: expected a folder that can be written to, found: File exists; choose another `out`"
     )
 
 
@@ -42,7 +42,7 @@ def test_a_path_that_is_no_folder_is_refused(tmp_path: Path) -> None:
 def test_a_run_of_something_else_is_refused(tmp_path: Path, entry: str, found: str) -> None:
     RunFolder(tmp_path).begin(SETTINGS)
     assert refused(tmp_path, {**SETTINGS, entry: "x"}) == (
-        f'{tmp_path}/run.json: expected a run of {entry} "x", found one of "{found}"; choose another --out'
+        f'{tmp_path}/run.json: expected a run of {entry} "x", found one of "{found}"; choose another `out`'
     )
 
 
@@ -50,7 +50,7 @@ def test_a_folder_with_a_log_that_is_no_run_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log.json").write_text("{}\n")
     assert refused(tmp_path) == (
         f"{tmp_path}: expected a run or an empty folder, found log.json without run.json; "
-        "choose another --out"
+        "choose another `out`"
     )
 
 
@@ -66,4 +66,4 @@ def test_a_report_that_is_none_is_refused(tmp_path: Path, text: str, found: str)
     (tmp_path / "run.json").write_text(text)
     message = refused(tmp_path)
     assert message.startswith(f"{tmp_path}/run.json: {found}")
-    assert message.endswith("; choose another --out")
+    assert message.endswith("; choose another `out`")

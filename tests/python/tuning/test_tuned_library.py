@@ -29,7 +29,7 @@ def test_a_description_leads_to_no_other_library(tmp_path: Path, library: object
         read_description(folder)
     assert str(refused.value) == (
         f"{folder}: expected tuned.json and the library that it names, found: no library tuned.so or "
-        f"tuned.tar, but {str(library)!r}; choose the --out of a tlp-tvm tune that ended"
+        f"tuned.tar, but {str(library)!r}; choose the folder of a tuning that ended"
     )
 
 

@@ -295,23 +295,23 @@ def test_a_network_of_which_nothing_runs_says_why(tmp_path: Path) -> None:
 
 def test_too_few_trials_are_refused(tmp_path: Path) -> None:
     assert refused(settings(tmp_path, trials=TASKS - 1)) == (
-        "--trials 3: expected at least one program for each of the 4 tasks of mlp; "
-        "choose --trials 4 or more, better 64"
+        "`trials` 3: expected at least one program for each of the 4 tasks of mlp; "
+        "choose `trials` 4 or more, better 64"
     )
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"target": "llvm -nothing=1"}, '--target "llvm -nothing=1": expected a TVM target such as "llvm '),
-        ({"target": "llvm -mcpu=z80"}, '--target "llvm -mcpu=z80": expected a -mcpu that LLVM '),
-        ({"target": "nothing"}, '--target "nothing": expected a TVM target such as "llvm '),
+        ({"target": "llvm -nothing=1"}, '`target` "llvm -nothing=1": expected a TVM target such as "llvm '),
+        ({"target": "llvm -mcpu=z80"}, '`target` "llvm -mcpu=z80": expected a -mcpu that LLVM '),
+        ({"target": "nothing"}, '`target` "nothing": expected a TVM target such as "llvm '),
         (
             {"target": "cuda"},
-            '--target "cuda": expected a device of this machine to measure on, found no cuda',
+            '`target` "cuda": expected a device of this machine to measure on, found no cuda',
         ),
-        ({"warm_start": (Path("none"),)}, "--warm-start none: expected a record log or the folder of a run"),
-        ({"warm_start": (Path("none"),), "trials": 0}, "--warm-start: expected programs to measure, found "),
+        ({"warm_start": (Path("none"),)}, "`warm_start` none: expected a record log or the folder of a run"),
+        ({"warm_start": (Path("none"),), "trials": 0}, "`warm_start`: expected programs to measure, found "),
         ({"platform": "m1"}, 'model linear: expected one of its platforms avx512, avx2, found "m1"'),
     ],
 )

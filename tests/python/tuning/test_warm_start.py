@@ -153,5 +153,5 @@ def test_a_missing_log_is_refused(tmp_path: Path) -> None:
         with pytest.raises(TuningError) as error:
             sources_of([source])
         assert str(error.value) == (
-            f"--warm-start {source}: expected a record log or the folder of a run, found none; choose another"
+            f"`warm_start` {source}: expected a record log or the folder of a run, found none; choose another"
         )

@@ -35,13 +35,13 @@ def target_of(text: str, *, here: bool = True) -> Any:
         target = tvm.target.Target(text)
     except (tvm.TVMError, ValueError) as error:
         raise TuningError(
-            f'--target "{text}": expected a TVM target such as "{this_cpu().target}", found: '
+            f'`target` "{text}": expected a TVM target such as "{this_cpu().target}", found: '
             f"{str(error).strip().splitlines()[-1]}"
         ) from error
     _check_mcpu(tvm, text, target)
     if here and not tvm.device(str(target.kind.name), 0).exist:
         raise TuningError(
-            f'--target "{text}": expected a device of this machine to measure on, found no {target.kind.name}'
+            f'`target` "{text}": expected a device of this machine to measure on, found no {target.kind.name}'
         )
     return target
 
@@ -55,8 +55,8 @@ def _check_mcpu(tvm: Any, text: str, target: Any) -> None:
     triple = f" -mtriple={target.attrs['mtriple']}" if "mtriple" in target.attrs else ""
     if mcpu not in {str(name) for name in list_known(tvm.target.Target(f"llvm{triple}"))}:
         raise TuningError(
-            f'--target "{text}": expected a -mcpu that LLVM {tvm.target.codegen.llvm_version_major()} knows, '
-            f'found "{mcpu}"; for this machine choose --target "{this_cpu().target}"'
+            f'`target` "{text}": expected a -mcpu that LLVM {tvm.target.codegen.llvm_version_major()} knows, '
+            f'found "{mcpu}"; for this machine choose `target` "{this_cpu().target}"'
         )
 
 

@@ -40,7 +40,7 @@ def network_from(name_or_path: str, shapes: Shapes | None = None) -> Loaded:
         return load_network_file(name_or_path, shapes)
     if shapes:
         raise NetworkError(
-            f"{name_or_path}: expected no --shape for a built-in network, found one of "
+            f"{name_or_path}: expected no `shapes` for a built-in network, found one of "
             f'"{next(iter(shapes))}"; its size and batch go into its name, as in resnet_18-240-b4'
         )
     return load_network(name_or_path)

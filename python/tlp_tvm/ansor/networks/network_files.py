@@ -100,7 +100,7 @@ def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
             shape = ()
         if not name or not shape or min(shape) < 1:
             raise NetworkError(
-                f'--shape "{text}": expected the name of an input and positive extents, as in x=1,3,224,224'
+                f'`shapes` "{text}": expected the name of an input and positive extents, as in x=1,3,224,224'
             )
         shapes[name] = shape
     return shapes
@@ -202,7 +202,7 @@ def _chosen_shapes(path: str, inputs: Sequence[_Input], shapes: Shapes) -> dict[
     for name in shapes:
         if name not in {each.name for each in inputs}:
             raise NetworkError(
-                f'{path}: expected --shape of one of the inputs {known}, found one of "{name}"; name another'
+                f'{path}: expected `shapes` of one of the inputs {known}, found one of "{name}"; name another'
             )
     return {each.name: _chosen_shape(path, each, shapes.get(each.name)) for each in inputs}
 
@@ -214,7 +214,7 @@ def _chosen_shape(path: str, each: _Input, chosen: tuple[int, ...] | None) -> tu
             text = ",".join(str(extent) for extent in example)
             raise NetworkError(
                 f"{path}: expected inputs of fixed shape, found {each.text} of {each.name}; "
-                f"choose one, as in --shape {each.name}={text}"
+                f"choose one, as in `shapes` {each.name}={text}"
             )
         return tuple(extent for extent in each.shape if extent is not None)
     fits = each.shape is None or (
@@ -223,7 +223,7 @@ def _chosen_shape(path: str, each: _Input, chosen: tuple[int, ...] | None) -> tu
     )
     if not fits:
         raise NetworkError(
-            f"{path}: expected --shape {each.name} to be {each.text}, as in the file, found {chosen}; "
+            f"{path}: expected `shapes` {each.name} to be {each.text}, as in the file, found {chosen}; "
             "choose one that fits, or export the network with that shape"
         )
     return chosen

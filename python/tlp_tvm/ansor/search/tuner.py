@@ -57,7 +57,7 @@ class RelayTuner:
         self.runs_here = runs_here(self._target)
         if settings.warm_start and not settings.trials:
             raise TuningError(
-                "--warm-start: expected programs to measure, found --trials 0; choose --trials 1 or more, "
+                "`warm_start`: expected programs to measure, found `trials` 0; choose `trials` 1 or more, "
                 "or leave it out"
             )
         sources_of(settings.warm_start)
@@ -81,8 +81,8 @@ class RelayTuner:
         trials, count = self._settings.trials, len(self._tasks)
         if 0 < trials < count:
             raise TuningError(
-                f"--trials {trials}: expected at least one program for each of the {count} "
-                f"tasks of {self.network}; choose --trials {count} or more, better {count * 16}"
+                f"`trials` {trials}: expected at least one program for each of the {count} "
+                f"tasks of {self.network}; choose `trials` {count} or more, better {count * 16}"
             )
         return [
             {

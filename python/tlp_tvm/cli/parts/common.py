@@ -32,7 +32,7 @@ _UNBOUNDED = 10_000
 _NAME = 10
 """Columns that a name keeps in a narrow terminal; without it rich leaves none."""
 
-FLAGS = {"contenders": "--models", "fleet": "--tracker"}
+FLAGS = {"contenders": "--models", "fleet": "--tracker", "shapes": "--shape"}
 """Fields of the library whose options are not called like them."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]

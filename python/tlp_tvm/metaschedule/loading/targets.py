@@ -43,21 +43,21 @@ def target_of(text: str, *, here: bool = True) -> Any:
         TuningError: no such target, none of this machine, or a CPU unknown to LLVM.
     """
     tvm = load_tvm()
-    cure = f'choose --target "{this_cpu().target}" for this machine'
+    cure = f'choose `target` "{this_cpu().target}" for this machine'
     try:
         target = tvm.target.Target(_entries_of(text or this_cpu().target))
     except Exception as error:
         sentence = str(error).strip().splitlines()[-1]
-        raise TuningError(f'--target "{text}": expected a TVM target, found: {sentence}; {cure}') from error
+        raise TuningError(f'`target` "{text}": expected a TVM target, found: {sentence}; {cure}') from error
     kind, mcpu = str(target.kind.name), str(target.attrs.get("mcpu", ""))
     if kind == "llvm" and mcpu and mcpu not in map(str, tvm.target.codegen.llvm_get_cpu_archlist(target)):
         raise TuningError(
-            f'--target "{text}": expected a -mcpu that LLVM '
+            f'`target` "{text}": expected a -mcpu that LLVM '
             f'{tvm.target.codegen.llvm_version_major()} knows, found "{mcpu}"; {cure}'
         )
     if here and not device_of(kind).exist:
         raise TuningError(
-            f'--target "{text}": expected a device of this machine to measure on, found no {kind}; {cure}'
+            f'`target` "{text}": expected a device of this machine to measure on, found no {kind}; {cure}'
         )
     return target
 

@@ -36,14 +36,14 @@ TVMS_MODELS = ("random", "xgb", "mlp")
 """Cost models of MetaSchedule's own, by name."""
 
 _ANSORS = {
-    "shapes": ({}, "--shape"),
-    "warm_start": ((), "--warm-start"),
-    "similar": (False, "--similar"),
-    "choose": ("diverse", "--choose"),
-    "scheduler": ("gradient", "--scheduler"),
-    "patience": (0, "--patience"),
+    "shapes": {},
+    "warm_start": (),
+    "similar": False,
+    "choose": "diverse",
+    "scheduler": "gradient",
+    "patience": 0,
 }
-"""Settings that it does not have -> what they must be, and what the command line calls them."""
+"""Settings that it does not have -> what they must be."""
 
 
 class RelaxTuner:
@@ -154,8 +154,8 @@ class RelaxTuner:
 
     def choose(self, folder: RunFolder, chosen_before: bool, stop: StopOnInterrupt) -> None:
         raise TuningError(
-            "--trials 0: expected programs to measure, as metaschedule does not choose without; choose "
-            "--trials 1 or more"
+            "`trials` 0: expected programs to measure, as metaschedule does not choose without; choose "
+            "`trials` 1 or more"
         )
 
     def take(self, folder: RunFolder, history: History) -> set[str]:
@@ -179,9 +179,9 @@ class RelaxTuner:
 
 def _check(settings: TuneSettings) -> None:
     """Refuse what it lacks."""
-    given = [flag for name, (usual, flag) in _ANSORS.items() if getattr(settings, name) != usual]
-    given += ["--hopeless"] if settings.measure.hopeless else []
-    given += ["--trials 0"] if not settings.trials else []
+    given = [f"`{name}`" for name, usual in _ANSORS.items() if getattr(settings, name) != usual]
+    given += ["`hopeless`"] if settings.measure.hopeless else []
+    given += ["`trials` 0"] if not settings.trials else []
     if given:
         raise TuningError(
             f"{given[0]}: expected options that metaschedule has, found one of ansor's; leave it out"

@@ -62,11 +62,11 @@ def test_what_a_file_leaves_open_is_said(tmp_path: Path) -> None:
 
     assert refusal(onnx_file) == (
         f"{onnx_file}: expected inputs of fixed shape, found (?, 3, 8, 8) of image; "
-        "choose one, as in --shape image=1,3,8,8"
+        "choose one, as in `shapes` image=1,3,8,8"
     )
     assert refusal(torch_file) == (
         f"{torch_file}: expected inputs of fixed shape, found any shape of image; "
-        "choose one, as in --shape image=1,3,224,224"
+        "choose one, as in `shapes` image=1,3,224,224"
     )
     expected = conv_net()(torch.from_numpy(np.repeat(image(), 3, 0))).detach()
     for path in (onnx_file, torch_file):
@@ -77,13 +77,13 @@ def test_what_a_file_leaves_open_is_said(tmp_path: Path) -> None:
 def test_a_shape_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     path = export_onnx(tmp_path / "net.onnx", open_batch=True)
     assert refusal(path, {"image": (1, 3, 9, 9)}) == (
-        f"{path}: expected --shape image to be (?, 3, 8, 8), as in the file, found (1, 3, 9, 9); "
+        f"{path}: expected `shapes` image to be (?, 3, 8, 8), as in the file, found (1, 3, 9, 9); "
         "choose one that fits, or export the network with that shape"
     )
     assert refusal(path, {"x": (1,)}) == (
-        f'{path}: expected --shape of one of the inputs image: (?, 3, 8, 8), found one of "x"; name another'
+        f'{path}: expected `shapes` of one of the inputs image: (?, 3, 8, 8), found one of "x"; name another'
     )
-    assert refusal("mlp", {"x": (1,)}).startswith("mlp: expected no --shape for a built-in network, found")
+    assert refusal("mlp", {"x": (1,)}).startswith("mlp: expected no `shapes` for a built-in network, found")
 
 
 def test_no_file_and_no_network_are_told_apart(tmp_path: Path) -> None:
@@ -159,5 +159,5 @@ def test_shapes_are_read_as_typed() -> None:
         with pytest.raises(NetworkError) as refused:
             parse_shapes([text])
         assert str(refused.value) == (
-            f'--shape "{text}": expected the name of an input and positive extents, as in x=1,3,224,224'
+            f'`shapes` "{text}": expected the name of an input and positive extents, as in x=1,3,224,224'
         )

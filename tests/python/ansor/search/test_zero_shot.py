@@ -53,8 +53,8 @@ def test_the_network_is_built_from_what_the_model_chose(tmp_path: Path) -> None:
     with pytest.raises(TuningError) as error:
         tune_network(settings(tmp_path / "run", network))
     assert str(error.value) == (
-        f"{result.log}: expected no measured programs for --trials 0, found some, "
-        "which --trials 0 would ignore; choose another --out"
+        f"{result.log}: expected no measured programs for `trials` 0, found some, "
+        "which `trials` 0 would ignore; choose another `out`"
     )
 
 
