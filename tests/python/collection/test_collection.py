@@ -305,7 +305,7 @@ def test_a_budget_ends_it_and_the_same_call_goes_on(tmp_path: Path) -> None:
         ),
         (
             {"platform": "a/b"},
-            'platform "a/b": expected a name that a folder can have, without / or a leading .',
+            '`platform` "a/b": expected a name that a folder can have, without / or a leading .',
         ),
     ],
 )

@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from logs import DATASETS
 from measured import AVX2, part_of_epyc
+from tlp_tvm.ansor.reading import store_rows
 from tlp_tvm.ansor.reading.records import steps_of_record
-from tlp_tvm.ansor.reading.store_rows import rebuilt_tasks
 from tlp_tvm.dataset.building.build import build_dataset
-from tlp_tvm.dataset.reading.measured import MeasuredTask
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
-from tlp_tvm.evaluation.baselines import store_features as module
 from tlp_tvm.evaluation.baselines.program_records import records_of
 from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_features
 from tlp_tvm.evaluation.corpus import Corpus
@@ -82,7 +81,7 @@ def test_they_are_computed_once_and_the_same_each_time(
     assert sum("splitting" in words for words in told) == 1
     np.testing.assert_array_equal(again.rows, features.rows)
     np.testing.assert_array_equal(again.counts, features.counts)
-    monkeypatch.setattr(module, "rebuilt_tasks", lambda tasks, targets, tell: ["never"] if tasks else [])
+    monkeypatch.setattr(store_rows, "rebuilt_tasks", lambda tasks, targets, tell: ["never"] if tasks else [])
     np.testing.assert_array_equal(store_features(Corpus(source, LAYOUT), cache, print).rows, features.rows)
 
 
@@ -144,11 +143,6 @@ def test_training_tasks_without_features_are_noted(corpus: Corpus, features: Sto
     assert note == "1 programs that TVM could not lower again count as the slowest"
 
 
-def test_networks_and_targets_that_are_not_known_give_no_task() -> None:
-    tasks = [MeasuredTask('["k", [4, 4]]', "train", {"somebodys_net": 1}), MeasuredTask("[]", "train", {})]
-    assert list(rebuilt_tasks(tasks, ["llvm -mcpu=core-avx2", "abacus"], lambda words: None)) == []
-
-
 def test_records_are_the_programs_in_their_order(source: Path, tmp_path: Path) -> None:
     build_dataset([source], tmp_path / "built")
     for place in (source, tmp_path / "built"):
@@ -162,6 +156,16 @@ def test_records_are_the_programs_in_their_order(source: Path, tmp_path: Path) -
             np.testing.assert_array_equal(
                 Corpus(log, LAYOUT).whole.features(), corpus.whole.features(programs)
             )
+
+
+def test_a_framework_without_these_features_is_named(tmp_path: Path) -> None:
+    corpus = Corpus(DATASETS / "epyc-dense-metaschedule", FeatureLayout.preset("metaschedule"))
+    with pytest.raises(DatasetError) as refused:
+        store_features(corpus, tmp_path, print)
+    assert str(refused.value) == (
+        "`baselines`: expected programs of ansor for TVM's per-store features, found those of metaschedule; "
+        "leave out xgboost-features and tenset-mlp"
+    )
 
 
 def test_files_that_change_meanwhile_are_refused(source: Path, tmp_path: Path) -> None:
