@@ -197,6 +197,7 @@ def test_time_ends_the_measuring_and_what_is_there_is_used(
     ended = tune_network(settings(tmp_path, trials=100_000, minutes=60), told)
     assert 6 <= ended.trials < 40
     assert ended.end_to_end is not None
+    monkeypatch.undo()
     assert tune_network(settings(tmp_path / "none", minutes=60, trials=TASKS), Told()).trials == TASKS
 
 
@@ -221,7 +222,8 @@ def test_the_same_command_goes_on_and_measures_nothing_twice(
 
     monkeypatch.setattr(load_tvm().auto_scheduler, "PreloadMeasuredStates", spy)
 
-    more = tune_network(settings(result.log.parent, trials=TRIALS + MORE, measures_per_round=2), told)
+    changes: dict[str, Any] = {"trials": TRIALS + MORE, "measures_per_round": 2, "choose": "top"}
+    more = tune_network(settings(result.log.parent, **changes), told)
 
     assert told.plan == (TASKS, TRIALS + MORE, TRIALS)
     assert [trials for trials, _ in told.programs] == list(range(TRIALS + 1, TRIALS + MORE + 1))
@@ -271,7 +273,7 @@ def test_an_interrupt_keeps_the_log_and_says_how_to_go_on(tmp_path: Path) -> Non
 
     log = tmp_path / "log.json"
     words = str(error.value).split(" programs; ")
-    assert words[1] == f"{log} holds them, and the same command resumes from there"
+    assert words[1] == f"{tmp_path} holds them, and the same command resumes the run"
     assert words[0] == f"stopped after 3 of {TRIALS}"
     assert len(log.read_text().splitlines()) == 3
     assert signal.getsignal(signal.SIGINT) is before
