@@ -20,8 +20,6 @@ from tlp_tvm.cli.parts.common import (
 from tlp_tvm.cli.parts.progress import MeasuringProgress
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from tlp_tvm.comparison import Comparison
 
 CURVES = "comparison.png"
@@ -97,11 +95,11 @@ def compare(
         console.print(f"results: {out}\ncurves: {out / CURVES}", highlight=False, soft_wrap=True)
 
 
-def _observer(progress: Progress) -> Any:
+def _observer(progress: MeasuringProgress) -> Any:
     from tlp_tvm.comparison import CompareObserver
 
     class Shown(CompareObserver):
-        """One line: programs measured, the model whose turn it is, and its best latency."""
+        """One line: programs measured, whose turn it is and its best latency; or else a line a round."""
 
         def __init__(self) -> None:
             self.line = progress.add_task("starting", total=None, note="")
@@ -117,8 +115,10 @@ def _observer(progress: Progress) -> Any:
             )
 
         def measured(self, group: str, model: str, best_s: float) -> None:
-            progress.update(self.line, description=group, note=f"{model}: {best_s * 1e3:.3g} ms")
-            progress.advance(self.line)
+            progress.update(self.line, advance=1, description=group, note=f"{model}: {best_s * 1e3:.3g} ms")
+
+        def round(self, group: str, model: str, programs: int, best_s: float) -> None:
+            progress.line(f"{group}, {model}: {programs} programs, best {best_s * 1e3:.3g} ms")
 
     return Shown()
 

@@ -91,3 +91,13 @@ class CompareObserver:
             model: whose turn it was.
             best_s: its best latency of the task in seconds; infinity while it has none.
         """
+
+    def round(self, group: str, model: str, programs: int, best_s: float) -> None:
+        """A round of a model is over.
+
+        Args:
+            group: task and seed.
+            model: whose turn it was.
+            programs: that its search has measured by now.
+            best_s: as for `measured`.
+        """

@@ -127,6 +127,7 @@ def _search(
             while waiting := [session for session in sessions if not session.done]:
                 turn = min(waiting, key=lambda session: len(session.latencies))
                 turn.advance()
+                observer.round(group, turn.contender.name, len(turn.latencies), turn.best)
             for session, last in zip(sessions, timed_again(sessions, pool), strict=True):
                 session.last = last
     except Exception as error:

@@ -63,7 +63,7 @@ def test_without_a_terminal_there_is_a_line_a_step(monkeypatch: pytest.MonkeyPat
     assert out.getvalue() == f"first {MARKUP}\nsecond\n"
 
 
-def test_without_a_terminal_measuring_prints_a_line_a_turn() -> None:
+def test_without_a_terminal_measuring_prints_a_line_a_step_and_what_it_is_told_to() -> None:
     out = io.StringIO()
     with MeasuringProgress(out) as shown:
         line = shown.add_task("starting", total=None, note="")
@@ -71,12 +71,12 @@ def test_without_a_terminal_measuring_prints_a_line_a_turn() -> None:
         shown.update(line, total=8, completed=0, description="task 1", note="")
         for completed in range(1, 4):
             shown.update(line, completed=completed, note=f"xgb: {9 - completed} ms")
+        shown.line("task 1, xgb: 3 programs, best 6 ms")
         shown.update(line, completed=4, note="tlp: 5 ms")
         shown.update(line, description="task 2")
     assert out.getvalue().strip().split("\n") == [
         "splitting [a] into tasks",
         "task 1",
-        "task 1 1/8, xgb: 8 ms",
-        "task 1 4/8, tlp: 5 ms",
+        "task 1, xgb: 3 programs, best 6 ms",
         "task 2 4/8, tlp: 5 ms",
     ]

@@ -41,27 +41,33 @@ class Turns(CompareObserver):
 
     def __init__(self) -> None:
         self.turns: list[str] = []
+        self.rounds: list[tuple[str, int]] = []
 
     def measured(self, group: str, model: str, best_s: float) -> None:
         self.turns.append(model)
 
+    def round(self, group: str, model: str, programs: int, best_s: float) -> None:
+        assert 0 < best_s < np.inf
+        self.rounds.append((model, programs))
+
 
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Turns]:
     out = tmp_path_factory.mktemp("compared")
     observer = Turns()
     compare(settings(out), observer)
-    return out, observer.turns
+    return out, observer
 
 
-def test_models_take_turns_round_by_round(compared: tuple[Path, list[str]]) -> None:
-    _, turns = compared
+def test_models_take_turns_round_by_round(compared: tuple[Path, Turns]) -> None:
+    observer = compared[1]
     names = [f"{name}:4:32" for name in MODELS]
 
-    assert turns == [name for _ in range(TRIALS // 4) for name in names for _ in range(4)]
+    assert observer.turns == [name for _ in range(TRIALS // 4) for name in names for _ in range(4)]
+    assert observer.rounds == [(name, count) for count in range(4, TRIALS + 1, 4) for name in names]
 
 
-def test_every_search_has_its_programs_and_its_own_clock(compared: tuple[Path, list[str]]) -> None:
+def test_every_search_has_its_programs_and_its_own_clock(compared: tuple[Path, Turns]) -> None:
     runs = read_comparison(compared[0]).runs()
 
     assert [run.contender for run in runs] == [f"{name}:4:32" for name in MODELS]
@@ -77,7 +83,7 @@ def test_every_search_has_its_programs_and_its_own_clock(compared: tuple[Path, l
         assert run.spent["score"] > 0
 
 
-def test_a_whole_comparison_is_not_searched_again(compared: tuple[Path, list[str]]) -> None:
+def test_a_whole_comparison_is_not_searched_again(compared: tuple[Path, Turns]) -> None:
     observer = Turns()
     before = (compared[0] / "comparison.json").read_bytes()
 
@@ -88,14 +94,14 @@ def test_a_whole_comparison_is_not_searched_again(compared: tuple[Path, list[str
     assert len(again.runs()) == len(MODELS)
 
 
-def test_another_comparison_in_the_same_folder_is_refused(compared: tuple[Path, list[str]]) -> None:
+def test_another_comparison_in_the_same_folder_is_refused(compared: tuple[Path, Turns]) -> None:
     with pytest.raises(ComparisonError, match="expected a comparison with trials 9, found 8; choose another"):
         compare(settings(compared[0], trials=9))
 
 
 @pytest.mark.parametrize("entry", ["weights", "cpu", "measure", "code", "versions"])
 def test_conditions_that_changed_are_refused(
-    compared: tuple[Path, list[str]], tmp_path: Path, entry: str
+    compared: tuple[Path, Turns], tmp_path: Path, entry: str
 ) -> None:
     shutil.copytree(compared[0], tmp_path / "run")
     path = tmp_path / "run" / "comparison.json"
@@ -110,7 +116,7 @@ def test_conditions_that_changed_are_refused(
 
 
 def test_an_older_comparison_that_does_not_say_its_conditions_is_resumed(
-    compared: tuple[Path, list[str]], tmp_path: Path
+    compared: tuple[Path, Turns], tmp_path: Path
 ) -> None:
     shutil.copytree(compared[0], tmp_path / "run")
     path = tmp_path / "run" / "comparison.json"
@@ -121,7 +127,7 @@ def test_an_older_comparison_that_does_not_say_its_conditions_is_resumed(
     assert len(compare(settings(tmp_path / "run")).runs()) == len(MODELS)
 
 
-def test_the_picture_is_drawn(compared: tuple[Path, list[str]], tmp_path: Path) -> None:
+def test_the_picture_is_drawn(compared: tuple[Path, Turns], tmp_path: Path) -> None:
     draw_comparison(read_comparison(compared[0]), tmp_path / "curves.png")
 
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")

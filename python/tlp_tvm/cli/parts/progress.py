@@ -50,7 +50,7 @@ def status(text: str) -> Iterator[Callable[[str], None]]:
 class MeasuringProgress(Progress):
     """A line that counts measured programs, with a field `note` for the rest.
 
-    Without a terminal, it prints a line whenever the step, task or model changes.
+    Without a terminal, it prints a line whenever the description changes, and those of `line`.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -71,26 +71,28 @@ class MeasuringProgress(Progress):
             transient=True,
             speed_estimate_period=120,
         )
-        self._turn: tuple[str, str] | None = None
+        self._described = ""
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
         """As rich's; see the class for what is printed."""
         super().update(task_id, **changes)
-        self._print_turn(task_id)
+        self._print_step(task_id)
 
     def reset(self, task_id: TaskID, **changes: Any) -> None:
         """As rich's; see the class for what is printed."""
         super().reset(task_id, **changes)
-        self._print_turn(task_id)
+        self._print_step(task_id)
 
-    def _print_turn(self, task_id: TaskID) -> None:
-        if self.console.is_terminal:
-            return
+    def line(self, words: str) -> None:
+        """Print a line where there is no terminal, which shows the same as it goes."""
+        if not self.console.is_terminal:
+            self.console.print(words, soft_wrap=True)
+
+    def _print_step(self, task_id: TaskID) -> None:
         task = next(task for task in self.tasks if task.id == task_id)
-        note = str(task.fields.get("note", ""))
-        turn = task.description, note.split(":", maxsplit=1)[0] if ":" in note else ""
-        if turn != self._turn:
-            self._turn = turn
+        if task.description != self._described:
+            self._described = task.description
+            note = str(task.fields.get("note", ""))
             counted = f" {task.completed:.0f}/{task.total:.0f}" if task.total and task.completed else ""
             told = f", {note}" if note else ""
-            self.console.print(f"{task.description}{counted}{told}", soft_wrap=True)
+            self.line(f"{task.description}{counted}{told}")
