@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -19,11 +18,9 @@ from tlp_tvm.cli.parts.common import (
     framework_of,
     print_json,
 )
-from tlp_tvm.cli.parts.progress import MeasuringProgress
+from tlp_tvm.cli.parts.progress import MeasuringProgress, measuring_progress
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from tlp_tvm.collection import CollectResult
     from tlp_tvm.measuring.fleet import Fleet
 
@@ -87,7 +84,6 @@ def collect(
     """
     from tlp_tvm.collection import CollectSettings
     from tlp_tvm.collection import collect as collect_programs
-    from tlp_tvm.measuring.native_messages import STANDARD_ERROR
 
     settings = CollectSettings(
         networks=tuple(networks),
@@ -106,8 +102,7 @@ def collect(
     )
     how = settings.measure
     settings = replace(settings, measure=replace(how, timing=replace(how.timing, realtime=realtime)))
-    # A descriptor of its own for the progress: standard error itself is TVM's while programs are measured.
-    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, MeasuringProgress(stream) as progress:
+    with measuring_progress() as progress:
         result = collect_programs(settings, _observer(progress))
     if as_json:
         print_json({**asdict(result), "out": str(out)})
@@ -140,30 +135,29 @@ def seconds_of(budget: str) -> float | None:
     return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
 
-def _observer(progress: Progress) -> Any:
+def _observer(progress: MeasuringProgress) -> Any:
     from tlp_tvm.collection import CollectObserver
 
     class Shown(CollectObserver):
         """One line: the step, or programs measured, their rate, tasks done and failures by kind."""
 
         def __init__(self) -> None:
-            self.line = progress.add_task("starting", total=None, note="")
             self.tasks = 0
 
         def step(self, words: str) -> None:
-            progress.reset(self.line, total=None, description=words, note="")
+            progress.step(words)
 
         def planned(self, tasks: int, programs: int, known: int) -> None:
             self.tasks = tasks
             if known:
                 progress.console.print(f"{known:,} of these programs are measured already")
-            progress.reset(self.line, total=programs, completed=known, description="measuring", note="")
+            progress.step("measuring", programs, known)
 
         def measured(self, programs: int, tasks_done: int, failures: Mapping[str, int]) -> None:
             speed = progress.tasks[0].speed
             notes = [] if not speed else [f"{speed:.1f} programs/s"]
             notes.append(f"{tasks_done} of {self.tasks} tasks done")
-            progress.update(self.line, completed=programs, note=", ".join(notes + failure_notes(failures)))
+            progress.measured(programs, ", ".join(notes + failure_notes(failures)))
 
     return Shown()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +16,7 @@ from tlp_tvm.cli.parts.common import (
     print_json,
     print_table,
 )
-from tlp_tvm.cli.parts.progress import MeasuringProgress
+from tlp_tvm.cli.parts.progress import MeasuringProgress, measuring_progress
 
 if TYPE_CHECKING:
     from tlp_tvm.comparison import Comparison
@@ -68,7 +67,6 @@ def compare(
     from tlp_tvm.comparison import compare as compare_models
     from tlp_tvm.comparison.compare_settings import contender
     from tlp_tvm.comparison.comparison_plot import draw_comparison
-    from tlp_tvm.measuring.native_messages import STANDARD_ERROR
 
     framework = framework_of(framework)
     chosen = [contender(text, measures_per_round, population, framework) for text in models.split(",")]
@@ -83,7 +81,7 @@ def compare(
         seeds=seeds,
         framework=framework,
     )
-    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, MeasuringProgress(stream) as progress:
+    with measuring_progress() as progress:
         comparison = compare_models(settings, _observer(progress))
     draw_comparison(comparison, out / CURVES)
     if as_json:
@@ -102,20 +100,24 @@ def _observer(progress: MeasuringProgress) -> Any:
         """One line: programs measured, whose turn it is and its best latency; or else a line a round."""
 
         def __init__(self) -> None:
-            self.line = progress.add_task("starting", total=None, note="")
+            self.programs = self.total = 0
+            self.group = ""
 
         def step(self, words: str) -> None:
-            progress.reset(self.line, total=None, description=words, note="")
+            progress.step(words)
 
         def planned(self, groups: int, done: int, trials: int) -> None:
             if done:
                 progress.console.print(f"{done} of {groups} searches are done")
-            progress.reset(
-                self.line, total=groups * trials, completed=done * trials, description="searching", note=""
-            )
+            self.programs, self.total = done * trials, groups * trials
+            progress.step("searching", self.total, self.programs)
 
         def measured(self, group: str, model: str, best_s: float) -> None:
-            progress.update(self.line, advance=1, description=group, note=f"{model}: {best_s * 1e3:.3g} ms")
+            if group != self.group:
+                self.group = group
+                progress.step(group, self.total, self.programs)
+            self.programs += 1
+            progress.measured(self.programs, f"{model}: {best_s * 1e3:.3g} ms")
 
         def round(self, group: str, model: str, programs: int, best_s: float) -> None:
             progress.line(f"{group}, {model}: {programs} programs, best {best_s * 1e3:.3g} ms")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,13 +17,11 @@ from tlp_tvm.cli.parts.common import (
     print_json,
     print_table,
 )
-from tlp_tvm.cli.parts.progress import MeasuringProgress
+from tlp_tvm.cli.parts.progress import MeasuringProgress, measuring_progress
 
 _NONE = float("inf")
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
     from tlp_tvm.tuning.turns import EndToEnd
 
@@ -146,11 +143,9 @@ def tune(
 
 def _tune(settings: TuneSettings, as_json: bool) -> None:
     """Tune with a progress line, then print the result."""
-    from tlp_tvm.measuring.native_messages import STANDARD_ERROR
     from tlp_tvm.tuning.flow import tune_network
 
-    # A descriptor of its own for the progress: standard error itself is TVM's during the search.
-    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, MeasuringProgress(stream) as progress:
+    with measuring_progress() as progress:
         result = tune_network(settings, _observer(progress))
     if as_json:
         print_json(result.to_dict())
@@ -158,18 +153,17 @@ def _tune(settings: TuneSettings, as_json: bool) -> None:
         _print(result)
 
 
-def _observer(progress: Progress) -> Any:
+def _observer(progress: MeasuringProgress) -> Any:
     from tlp_tvm.tuning.tune_observer import TuneObserver
 
     class Shown(TuneObserver):
         """One line: the step, or the programs measured, the estimate and the failures so far."""
 
         def __init__(self) -> None:
-            self.line = progress.add_task("starting", total=None, note="")
             self.trials = 0
 
         def step(self, name: str) -> None:
-            progress.reset(self.line, total=None, description=name, note="")
+            progress.step(name)
 
         def planned(self, tasks: int, trials: int, reused: int) -> None:
             self.trials = trials
@@ -177,13 +171,7 @@ def _observer(progress: Progress) -> Any:
                 return
             if reused:
                 progress.console.print(f"resuming after {reused} programs")
-            progress.reset(
-                self.line,
-                total=trials,
-                completed=reused,
-                description=f"measuring programs of {tasks} tasks",
-                note="",
-            )
+            progress.step(f"measuring programs of {tasks} tasks", trials, reused)
 
         def warmed(self, used: int, passed_over: int) -> None:
             others = f", {passed_over} are of other tasks or targets" if passed_over else ""
@@ -191,11 +179,11 @@ def _observer(progress: Progress) -> Any:
 
         def round(self, task: str) -> None:
             verb = "measuring" if self.trials else "choosing for"
-            progress.update(self.line, description=f"{verb} {task.removeprefix('vm_mod_fused_')[:40]}")
+            progress.part(f"{verb} {task.removeprefix('vm_mod_fused_')[:40]}")
 
         def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
             notes = [] if estimate == float("inf") else [f"estimate {estimate * 1e3:.3g} ms"]
-            progress.update(self.line, completed=trials, note=", ".join(notes + failure_notes(failures)))
+            progress.measured(trials, ", ".join(notes + failure_notes(failures)))
 
     return Shown()
 

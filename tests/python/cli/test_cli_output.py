@@ -66,17 +66,18 @@ def test_without_a_terminal_there_is_a_line_a_step(monkeypatch: pytest.MonkeyPat
 def test_without_a_terminal_measuring_prints_a_line_a_step_and_what_it_is_told_to() -> None:
     out = io.StringIO()
     with MeasuringProgress(out) as shown:
-        line = shown.add_task("starting", total=None, note="")
-        shown.reset(line, total=None, description="splitting [a] into tasks", note="")
-        shown.update(line, total=8, completed=0, description="task 1", note="")
-        for completed in range(1, 4):
-            shown.update(line, completed=completed, note=f"xgb: {9 - completed} ms")
-        shown.line("task 1, xgb: 3 programs, best 6 ms")
-        shown.update(line, completed=4, note="tlp: 5 ms")
-        shown.update(line, description="task 2")
+        shown.step("splitting [a] into tasks")
+        shown.step("searching", 8, 2)
+        shown.part("task 1")
+        for completed in range(3, 6):
+            shown.measured(completed, f"xgb: {9 - completed} ms")
+            shown.part("task 1")
+        shown.line("task 1, xgb: 3 programs, best 4 ms")
+        shown.part("task 2")
     assert out.getvalue().strip().split("\n") == [
         "splitting [a] into tasks",
-        "task 1",
-        "task 1, xgb: 3 programs, best 6 ms",
-        "task 2 4/8, tlp: 5 ms",
+        "searching 2/8",
+        "task 1 2/8",
+        "task 1, xgb: 3 programs, best 4 ms",
+        "task 2 5/8, xgb: 4 ms",
     ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -12,7 +13,6 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     SpinnerColumn,
-    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -48,9 +48,9 @@ def status(text: str) -> Iterator[Callable[[str], None]]:
 
 
 class MeasuringProgress(Progress):
-    """A line that counts measured programs, with a field `note` for the rest.
+    """One line: the step, how many programs are measured, and a note.
 
-    Without a terminal, it prints a line whenever the description changes, and those of `line`.
+    Without a terminal, it prints a line whenever the step changes, and those of `line`.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -71,28 +71,42 @@ class MeasuringProgress(Progress):
             transient=True,
             speed_estimate_period=120,
         )
-        self._described = ""
+        self._only = self.add_task("starting", total=None, note="")
 
-    def update(self, task_id: TaskID, **changes: Any) -> None:
-        """As rich's; see the class for what is printed."""
-        super().update(task_id, **changes)
-        self._print_step(task_id)
+    def step(self, words: str, total: int | None = None, completed: int = 0) -> None:
+        """Begin a step.
 
-    def reset(self, task_id: TaskID, **changes: Any) -> None:
-        """As rich's; see the class for what is printed."""
-        super().reset(task_id, **changes)
-        self._print_step(task_id)
+        Args:
+            words: what it is.
+            total: programs to measure; None for a step that measures none.
+            completed: how many of them are measured already.
+        """
+        self.reset(self._only, total=total, completed=completed, description=words, note="")
+        self.line(f"{words} {completed}/{total}" if completed else words)
+
+    def measured(self, completed: int, note: str) -> None:
+        """Show how many programs of the step are measured."""
+        self.update(self._only, completed=completed, note=note)
+
+    def part(self, words: str) -> None:
+        """Begin a part of the step; the count and the note stay."""
+        shown = self.tasks[0]
+        if words != shown.description:
+            self.update(self._only, description=words)
+            counted = f" {shown.completed:.0f}/{shown.total:.0f}" if shown.total and shown.completed else ""
+            note = f", {shown.fields['note']}" if shown.fields["note"] else ""
+            self.line(f"{words}{counted}{note}")
 
     def line(self, words: str) -> None:
         """Print a line where there is no terminal, which shows the same as it goes."""
         if not self.console.is_terminal:
             self.console.print(words, soft_wrap=True)
 
-    def _print_step(self, task_id: TaskID) -> None:
-        task = next(task for task in self.tasks if task.id == task_id)
-        if task.description != self._described:
-            self._described = task.description
-            note = str(task.fields.get("note", ""))
-            counted = f" {task.completed:.0f}/{task.total:.0f}" if task.total and task.completed else ""
-            told = f", {note}" if note else ""
-            self.line(f"{task.description}{counted}{told}")
+
+@contextmanager
+def measuring_progress() -> Iterator[MeasuringProgress]:
+    """Progress on a descriptor of its own: standard error itself is TVM's while programs are measured."""
+    from tlp_tvm.measuring.native_messages import STANDARD_ERROR
+
+    with os.fdopen(os.dup(STANDARD_ERROR), "w") as stream, MeasuringProgress(stream) as shown:
+        yield shown
