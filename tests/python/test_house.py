@@ -22,6 +22,7 @@ PAPERS = [
     "docs/architecture.md",
     "docs/benchmarks.md",
     "docs/guide.md",
+    "docs/networks.md",
     "docs/results.md",
     "docs/search.md",
     "datasets/README.md",
