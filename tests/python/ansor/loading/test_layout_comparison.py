@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tlp_tvm import _core
+from tlp_tvm.ansor import load_tvm
 from tlp_tvm.ansor.loading.layout_comparison import LayoutDifferenceError, Steps, compare, first_difference
 from tlp_tvm.errors import StateError
 
