@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.measuring import remote as measure_remote
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.collection import CollectObserver, CollectSettings, collect
@@ -58,8 +65,6 @@ def running(*arguments: str) -> Iterator[Process]:
 
 
 def free_port() -> int:
-    import socket
-
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
@@ -94,7 +99,7 @@ class KillsADevice(CollectObserver):
 
 
 def test_a_device_that_dies_in_the_middle_loses_no_work(tmp_path: Path, tracker: str) -> None:
-    device = ("fleet", "device", "--tracker", tracker, "--key", "cpu", "--threads", "1")
+    device = device_for(tracker, "cpu")
     with running(*device) as first, running(*device):
         observer = KillsADevice(first)
         result = collect(settings(tmp_path, tracker, "cpu"), observer)
@@ -112,7 +117,7 @@ def test_a_fleet_that_loses_all_devices_stops_and_goes_on_later(
     tmp_path: Path, tracker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(measure_remote, "DEVICE_WAIT_S", 1.0)
-    device = ("fleet", "device", "--tracker", tracker, "--key", "lonely", "--threads", "1")
+    device = device_for(tracker, "lonely")
     with (
         running(*device) as only,
         pytest.raises(CollectionError, match="found none for 1 s"),
@@ -126,6 +131,83 @@ def test_a_fleet_that_loses_all_devices_stops_and_goes_on_later(
 
     assert result.measured == PROGRAMS * TASKS - measured
     assert set(read_records(tmp_path / "far").errors.tolist()) == {0}
+
+
+def device_for(tracker: str, key: str) -> tuple[str, ...]:
+    return ("fleet", "device", "--tracker", tracker, "--key", key, "--threads", "1")
+
+
+def client(tracker: str) -> Any:
+    load_tvm()
+    from tvm import rpc
+
+    host, port = tracker.split(":")
+    return rpc.connect_tracker(host, int(port))
+
+
+def test_waiting_for_a_busy_device_is_no_run_time(
+    tmp_path: Path, tracker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure_remote, "TRIES", 1)
+    monkeypatch.setattr(measure_remote, "_CONNECT_S", 3)
+    quick = replace(settings(tmp_path, tracker, "shared"), measure=replace(MEASURE, run_timeout_s=1))
+    with running(*device_for(tracker, "shared")):
+        others = [client(tracker).request("shared")]
+
+        class Frees(CollectObserver):
+            """Ends the others' session when a program has waited for longer than it may run."""
+
+            def planned(self, tasks: int, programs: int, known: int) -> None:
+                threading.Timer(10, others.clear).start()
+
+        result = collect(replace(quick, programs=1), Frees())
+
+    assert not others
+    assert result.failures == {}
+    assert set(read_records(tmp_path / "far").errors.tolist()) == {0}
+
+
+def test_a_device_that_hangs_is_not_waited_for_for_ever(
+    tmp_path: Path, tracker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure_remote, "BUSY_WAIT_S", 2.0)
+    with running(*device_for(tracker, "hangs")) as device:
+        os.killpg(device.process.pid, signal.SIGSTOP)
+        with pytest.raises(
+            CollectionError,
+            match=r"key hangs: expected a free device, found 1 in use for 2 s; restart one that hangs, and "
+            "the same command resumes",
+        ):
+            collect(settings(tmp_path, tracker, "hangs"))
+
+
+def test_a_dead_device_that_the_tracker_lists_ends_in_a_sentence(
+    tmp_path: Path, tracker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listed by a connection that stays open, as of a machine that lost its network; its port refuses."""
+    monkeypatch.setattr(measure_remote, "DEVICE_WAIT_S", 2.0)
+    host, port = tracker.split(":")
+    nobody = free_port()
+    with socket.create_connection((host, int(port))) as listed:
+
+        def tell(message: list[Any]) -> None:
+            data = json.dumps(message).encode()
+            listed.sendall(struct.pack("<i", len(data)) + data)
+            listed.recv(1024)
+
+        load_tvm()
+        from tvm.rpc import base
+
+        listed.sendall(struct.pack("<i", base.RPC_TRACKER_MAGIC))
+        listed.recv(4)
+        tell([base.TrackerCode.UPDATE_INFO, {"key": "server:dead", "addr": ["127.0.0.1", nobody]}])
+        for number in range(100):
+            tell([base.TrackerCode.PUT, "dead", [nobody, f"dead:{number}"], None])
+        with pytest.raises(
+            CollectionError,
+            match=r"key dead: expected a device that answers, found none for 2 s \(.*Connect to .* failed",
+        ):
+            collect(settings(tmp_path, tracker, "dead"))
 
 
 def test_no_tracker_and_no_device_are_named(tmp_path: Path, tracker: str) -> None:

@@ -1,7 +1,8 @@
 """Compiles here and times on the devices of a TVM RPC tracker.
 
 A device that dies in the middle costs nothing but time: a program whose session ended is tried again, on
-whatever device the tracker gives next, and counts as failed only after `TRIES`.
+whatever device the tracker gives next, and counts as failed only after `TRIES`. Waiting for a device is no
+try.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import IO, Any
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.measuring import remote_work
 from tlp_tvm.ansor.measuring.pools import inputs_that_matter
-from tlp_tvm.ansor.measuring.remote_work import NO_DEVICE
+from tlp_tvm.ansor.measuring.remote_work import BUSY, NO_DEVICE
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.measuring.child import RUNTIME, Outcome
 from tlp_tvm.measuring.fleet import Fleet
@@ -32,10 +33,16 @@ TRIES = 3
 """Sessions that a program may see end before it counts as failed."""
 
 DEVICE_WAIT_S = 60.0
-"""How long a fleet may be without a device before the collection stops."""
+"""How long a fleet may be without a device that answers before the collection stops."""
+
+BUSY_WAIT_S = 600.0
+"""How long a program may queue for a device that others use before the collection stops."""
 
 _CONNECT_S = 10
-"""For the session and the upload, beside the time that a program may run."""
+"""For the upload, beside the time that a program may run; and to answer."""
+
+_PAUSE_S = 0.5
+"""Before a tracker is asked again."""
 
 
 class RemotePool:
@@ -163,33 +170,49 @@ class RemotePool:
 
     def _run(self, child: Any, path: str, measure_input: Any) -> Outcome:
         settings, kind = self.settings, str(measure_input.task.target.kind.name)
-        inputs = inputs_that_matter(measure_input.task)
-        arguments = (path, kind, self.fleet, settings.timing, settings.run_timeout_s, inputs)
+        arguments = (path, kind, settings.timing, inputs_that_matter(measure_input.task))
+        seconds = settings.run_timeout_s + _CONNECT_S
         outcome = None
         for _ in range(TRIES):
-            while True:
-                self._wait_for_device()
-                seconds = settings.run_timeout_s + _CONNECT_S
-                outcome = ask(child, RUN_TIMEOUT, seconds, remote_work.run, *arguments)
-                if outcome is not None and outcome.error != NO_DEVICE:
-                    break
-            if outcome.error not in (RUNTIME, RUN_TIMEOUT):
+            self._connect(child, seconds)
+            outcome = ask(child, RUN_TIMEOUT, seconds, remote_work.run, *arguments)
+            if outcome is None or outcome.error not in (RUNTIME, RUN_TIMEOUT):
                 break
         assert outcome is not None
         return outcome
 
-    def _wait_for_device(self) -> None:
-        ends = time.monotonic() + DEVICE_WAIT_S
+    def _connect(self, child: Any, seconds: float) -> None:
+        """Wait until the child has a session with a device.
+
+        Raises:
+            CollectionError: the tracker is gone, or gives no device in time.
+        """
+        began = refused = time.monotonic()
         while True:
             self._check()
-            if self.devices():
+            listed = self.devices()
+            outcome = Outcome((), NO_DEVICE, "the tracker lists none", 0.0)
+            if listed:
+                found = ask(child, NO_DEVICE, _CONNECT_S, remote_work.connect, self.fleet, seconds)
+                assert found is not None
+                outcome = found
+            if not outcome.error:
                 return
-            if time.monotonic() > ends:
+            now = time.monotonic()
+            if outcome.error == BUSY:
+                refused = now
+                if now - began > BUSY_WAIT_S:
+                    raise CollectionError(
+                        f"{self.fleet}: expected a free device, found {listed} in use for {BUSY_WAIT_S:.0f} s; restart "
+                        "one that hangs, and the same command resumes"
+                    )
+                continue
+            if now - refused > DEVICE_WAIT_S:
                 raise CollectionError(
-                    f"{self.fleet}: expected a device, found none for {DEVICE_WAIT_S:.0f} s; start one, and "
-                    "the same command resumes"
+                    f"{self.fleet}: expected a device that answers, found none for {DEVICE_WAIT_S:.0f} s "
+                    f"({outcome.message}); start one, and the same command resumes"
                 )
-            time.sleep(0.5)
+            time.sleep(_PAUSE_S)
 
     def _side_by_side(
         self, children: Sequence[Any], work: Callable[[Any, int], None], numbers: Sequence[int]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,14 @@ from tlp_tvm.ansor.measuring.work import compiled
 from tlp_tvm.measuring.child import COMPILE, NO_ERROR, RUNTIME, Outcome, Timing, last_line, timed
 from tlp_tvm.measuring.fleet import Fleet
 
-NO_DEVICE = 100
-"""Not of TVM: the tracker gave no device, so the program has not been tried."""
+NO_DEVICE, BUSY = 100, 101
+"""Not of TVM: the device that the tracker gave does not answer, or all are in use; no program was tried."""
+
+_POLL_S = 1.0
+"""How long one call of `connect` waits at most."""
+
+_queue = ThreadPoolExecutor(1)
+_session: Future[Any] | None = None
 
 
 def build(path: str, serialized: Any) -> Outcome:
@@ -27,41 +34,68 @@ def build(path: str, serialized: Any) -> Outcome:
         path: of the library, a .tar.
         serialized: `MeasureInput.serialize()`.
     """
-    began = time.time()
+    began = time.monotonic()
     program, error, message = compiled(serialized)
     if program is None:
-        return Outcome((), error, message, time.time() - began)
+        return Outcome((), error, message, time.monotonic() - began)
     try:
         program.module.export_library(path)
         arguments = [(tensor.op.name, shape_of(tensor), str(tensor.dtype)) for tensor in program.tensors]
         Path(f"{path}.json").write_text(json.dumps(arguments), encoding="utf-8")
     except Exception:  # noqa: BLE001 - whatever goes wrong with one program costs that program only
-        return Outcome((), COMPILE, last_line(), time.time() - began)
-    return Outcome((), NO_ERROR, "", time.time() - began)
+        return Outcome((), COMPILE, last_line(), time.monotonic() - began)
+    return Outcome((), NO_ERROR, "", time.monotonic() - began)
 
 
-def run(
-    path: str, kind: str, fleet: Fleet, timing: Timing, seconds: float, inputs: dict[str, Any]
-) -> Outcome:
-    """Let one device of a fleet time a library.
+def connect(fleet: Fleet, seconds: float) -> Outcome:
+    """Queue for a device of a fleet, and have a session with it for the next `run`.
+
+    Asked again after `BUSY`, it keeps its place in the queue.
+
+    Args:
+        fleet: whose devices may do it.
+        seconds: after which the device ends the session.
+    """
+    global _session
+    began = time.monotonic()
+    if _session is None:
+        _session = _queue.submit(_request, fleet, seconds)
+    try:
+        _session.result(_POLL_S)
+    except TimeoutError:
+        if not _session.done():
+            return Outcome((), BUSY, "all devices are in use", time.monotonic() - began)
+        _session = None
+        return Outcome((), NO_DEVICE, last_line(), time.monotonic() - began)
+    except Exception:  # noqa: BLE001 - TVM raises many kinds
+        _session = None
+        return Outcome((), NO_DEVICE, last_line(), time.monotonic() - began)
+    return Outcome((), NO_ERROR, "", time.monotonic() - began)
+
+
+def _request(fleet: Fleet, seconds: float) -> Any:
+    import tvm
+
+    tracker = tvm.rpc.connect_tracker(fleet.host, fleet.port)
+    return tracker.request(fleet.key, session_timeout=seconds, max_retry=1)
+
+
+def run(path: str, kind: str, timing: Timing, inputs: dict[str, Any]) -> Outcome:
+    """Let the device of the session that `connect` opened time a library; the session ends with it.
 
     Args:
         path: that `build` wrote.
         kind: of the target: "llvm", "cuda".
-        fleet: whose devices may do it.
         timing: how; `realtime` is the device's own affair.
-        seconds: after which the device ends the session.
         inputs: arrays by placeholder name, for inputs that may not be random.
     """
-    began = time.time()
+    global _session
+    began = time.monotonic()
     import tvm
 
     try:
-        tracker = tvm.rpc.connect_tracker(fleet.host, fleet.port)
-        session = tracker.request(fleet.key, session_timeout=seconds, max_retry=1)
-    except Exception:  # noqa: BLE001
-        return Outcome((), NO_DEVICE, last_line(), time.time() - began)
-    try:
+        assert _session is not None
+        session, _session = _session.result(), None
         name = Path(path).name
         session.upload(path)
         module, device = session.load_module(name), session.device(kind, 0)
@@ -77,8 +111,8 @@ def run(
         session.remove(name)
         session.remove(name.removesuffix(".tar") + ".so")
     except Exception:  # noqa: BLE001
-        return Outcome((), RUNTIME, last_line(), time.time() - began)
-    return Outcome(costs, NO_ERROR, "", time.time() - began)
+        return Outcome((), RUNTIME, last_line(), time.monotonic() - began)
+    return Outcome(costs, NO_ERROR, "", time.monotonic() - began)
 
 
 def temporary_library(folder: str) -> str:
