@@ -26,6 +26,10 @@ JOBS := $(shell nproc)
 # Each holds a TVM and a torch; the files of tests are shared out among them.
 PYTEST_WORKERS ?= 2
 
+# What rounding could change: training, models, native scoring, adaptation. Files of JSON are no part of that.
+NUMERIC_TESTS := tests/python/training tests/python/model tests/python/adapting \
+  --ignore tests/python/model/test_mutated_models.py
+
 # What `make quickstart` tunes, and how many programs it measures.
 NET ?= dqn
 TRIALS ?= 100
@@ -51,7 +55,7 @@ export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help quickstart test test-cpp test-python test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches dataset \
+.PHONY: help quickstart test test-cpp test-python test-numeric test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches dataset \
 	pretrained docs fuzz sanitize browser clean distclean
 
 help:  ## list the targets
@@ -70,6 +74,19 @@ test-cpp: $(VENV)/.dependencies
 
 test-python: $(VENV)/.package
 	$(BIN)/python -m pytest --numprocesses $(PYTEST_WORKERS) --dist loadfile
+
+# Other processors round otherwise: torch, oneDNN and the native kernels are held to each instruction set in turn.
+# `make test` has run the best one.
+test-numeric: $(VENV)/.package  ## run the numeric tests as on older processors
+	for kernels in $$($(BIN)/python -c 'from tlp_tvm import _core; print(*_core.instruction_sets()[1:])'); do \
+	  case $$kernels in \
+	    baseline) limits="ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41" ;; \
+	    *) limits="ATEN_CPU_CAPABILITY=$$kernels ONEDNN_MAX_CPU_ISA=$$kernels" ;; \
+	  esac; \
+	  echo "== $$kernels"; \
+	  env $$limits NATIVE_KERNELS=$$kernels $(BIN)/python -m pytest $(NUMERIC_TESTS) \
+	    --numprocesses $(PYTEST_WORKERS) --dist loadfile || exit 1; \
+	done
 
 test-metaschedule: $(MS_VENV)/.package  ## test the second framework in its own environment
 	$(MS_BIN)/python -m pytest tests/metaschedule --numprocesses $(PYTEST_WORKERS) --dist loadfile

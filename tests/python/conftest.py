@@ -16,6 +16,12 @@ from logs import STEPS, WriteLog, as_bytes
 # workers of pytest-xdist have another width.
 os.environ["COLUMNS"] = "220"
 
+# Which native kernels score, in `make test-numeric`; the fastest without it.
+if KERNELS := os.environ.get("NATIVE_KERNELS", ""):
+    from tlp_tvm.model.native import native_network
+
+    native_network.__defaults__ = (KERNELS,)
+
 # The same examples in every run: a test that fails for one fails for all.
 settings.register_profile(
     "same", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]

@@ -59,7 +59,7 @@ def test_a_model_comes_back_the_same(tmp_path: Path, layout: FeatureLayout, opti
     x = random_embeddings(layout)
     with torch.inference_mode():
         np.testing.assert_allclose(
-            model.score_all(x), network(torch.from_numpy(x)).numpy(), rtol=0, atol=1e-6
+            model.score_all(x), network(torch.from_numpy(x)).numpy(), rtol=1e-5, atol=1e-6
         )
     assert model.layout == layout
     assert model.card == written.card

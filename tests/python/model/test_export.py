@@ -80,7 +80,7 @@ def test_a_fresh_process_scores_the_same(tmp_path: Path) -> None:
         found = run_python(code.format(path=names["model.pt"], x=names["x.npy"], scores=names["scores.npy"]))
         assert found["platforms"] == list(model.platforms)
         assert not found.get("ours")
-        np.testing.assert_allclose(np.load(tmp_path / "scores.npy"), model.score_all(x), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(np.load(tmp_path / "scores.npy"), model.score_all(x), rtol=1e-5, atol=1e-6)
 
 
 def test_an_export_that_scores_otherwise_is_not_written(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -94,6 +95,8 @@ def test_a_model_scores_natively_on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> No
     model = load_model("epyc-small")
     monkeypatch.setattr(model.network, "forward", None)
     assert np.isfinite(model.score_all(programs(model.config.settings))).all()
+    assert model._native is not None
+    assert model._native.instruction_set == (os.environ.get("NATIVE_KERNELS") or _core.instruction_sets()[0])
 
 
 def test_what_does_not_fit_is_said() -> None:
