@@ -203,8 +203,8 @@ class RemotePool:
                 refused = now
                 if now - began > BUSY_WAIT_S:
                     raise CollectionError(
-                        f"{self.fleet}: expected a free device, found {listed} in use for {BUSY_WAIT_S:.0f} s; restart "
-                        "one that hangs, and the same command resumes"
+                        f"{self.fleet}: expected a free device, found {listed} in use for "
+                        f"{BUSY_WAIT_S:.0f} s; restart one that hangs, and the same command resumes"
                     )
                 continue
             if now - refused > DEVICE_WAIT_S:
