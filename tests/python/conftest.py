@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +51,15 @@ def write_log(tmp_path: Path) -> WriteLog:
         return path
 
     return write
+
+
+@pytest.fixture
+def shifting_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
+    """The wall clock jumps by hours at each look, back and forth.
+
+    Returns:
+        Seconds since the fixture began, whatever the wall clock says.
+    """
+    real, looks, began = time.time, itertools.count(), time.monotonic()
+    monkeypatch.setattr(time, "time", lambda: real() + 3600 * (-1) ** (look := next(looks)) * look)
+    return lambda: time.monotonic() - began

@@ -107,7 +107,7 @@ def run_kept(
     Returns:
         None if it does not have the program.
     """
-    began = time.time()
+    began = time.monotonic()
     program = programs.pop(number, None)
     if program is None:
         return None
@@ -119,10 +119,10 @@ def run_kept(
         if again and min(costs) * 1e3 <= timing.once_above_ms:
             doubtful = _yardsticks.doubtful(task, costs)
     except Exception:  # noqa: BLE001 - whatever a generated program does costs that program only
-        return Outcome((), RUNTIME, last_line(), time.time() - began)
+        return Outcome((), RUNTIME, last_line(), time.monotonic() - began)
     if doubtful:
         programs[number] = program
-    return Outcome(costs, NO_ERROR, "", time.time() - began, doubtful)
+    return Outcome(costs, NO_ERROR, "", time.monotonic() - began, doubtful)
 
 
 def wait(task: str, seconds: float) -> None:

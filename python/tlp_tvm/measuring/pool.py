@@ -130,7 +130,7 @@ class MeasuringPool(abc.ABC):
         Returns:
             For each its number, to run it by, and what happened.
         """
-        began = time.time()
+        began = time.monotonic()
         first = self._numbers
         self._numbers += len(inputs)
         waiting = collections.deque((first + i, self._serialized(inputs[i])) for i in range(len(inputs)))
@@ -152,7 +152,7 @@ class MeasuringPool(abc.ABC):
         assert self._threads is not None
         for done in [self._threads.submit(work, child) for child in self._children]:
             done.result()
-        self.spent["compile"] += time.time() - began
+        self.spent["compile"] += time.monotonic() - began
         return [(number, outcomes[number]) for number in range(first, first + len(inputs))]
 
     def run(self, number: int, measure_input: Any, again: bool = False) -> Outcome:
@@ -164,14 +164,14 @@ class MeasuringPool(abc.ABC):
             again: whether it may be run once more, if its outcome is doubtful.
         """
         self._check()
-        began = time.time()
+        began = time.monotonic()
         child = self._owners.pop(number)
         outcome = self._time(child, number, measure_input, again)
         if outcome is None:  # the child was replaced since
             outcome = self._compile(child, number, self._serialized(measure_input))
             if not outcome.error:
                 outcome = self._time(child, number, measure_input, again)
-        self.spent["run"] += time.time() - began
+        self.spent["run"] += time.monotonic() - began
         outcome = outcome or Outcome((), child_side.RUNTIME, "the child ended", 0.0)
         if outcome.doubtful:
             self._owners[number] = child
@@ -212,11 +212,11 @@ class MeasuringPool(abc.ABC):
 
     def _wait(self, i: int, built: Sequence[tuple[int, Outcome]], inputs: Sequence[Any]) -> None:
         """Until the machine is not far slower than it was for the i-th program's task."""
-        began = time.time()
+        began = time.monotonic()
         seconds, child = self.settings.wait_s, self._owners[built[i][0]]
         most = seconds + self.settings.run_timeout_s
         ask(child, RUN_TIMEOUT, most, child_side.wait, self._key(inputs[i]), seconds)
-        self.spent["run"] += time.time() - began
+        self.spent["run"] += time.monotonic() - began
 
     # What a framework gives.
 
@@ -307,19 +307,19 @@ def ask(child: Any, timeout_error: int, seconds: float, function: Any, *argument
     Returns:
         What the function gave.
     """
-    began = time.time()
+    began = time.monotonic()
     try:
         child.send(function, arguments, timeout=seconds)
         answer: Outcome | None = child.recv()
         return answer
     except TimeoutError:
-        return Outcome((), timeout_error, f"over {seconds} s", time.time() - began)
+        return Outcome((), timeout_error, f"over {seconds} s", time.monotonic() - began)
     except ChildProcessError:
-        return Outcome((), child_side.RUNTIME, "the child ended", time.time() - began)
+        return Outcome((), child_side.RUNTIME, "the child ended", time.monotonic() - began)
     except Exception as error:  # noqa: BLE001 - what a child says about one program does not end the tuning
         end(child)  # the next send starts another
         message = f"{type(error).__name__}: {error}".strip().splitlines()[-1]
-        return Outcome((), child_side.RUNTIME, message, time.time() - began)
+        return Outcome((), child_side.RUNTIME, message, time.monotonic() - began)
 
 
 def end(child: Any) -> None:

@@ -153,7 +153,7 @@ def _numbers(run: TuningRun) -> dict[str, str]:
     if content.get("warm"):
         numbers["from earlier logs"] = f"{int(content['warm']):,}"
     if spent := sum(content.get("seconds", {}).values()):
-        numbers["spent by the last command" if content.get("reused") else "spent"] = f"{spent / 60:.1f} min"
+        numbers["spent"] = f"{spent / 60:.1f} min"
     elif len(run.clock):
         numbers["first to last program"] = f"{run.clock[-1] / 60:.1f} min"
     return numbers

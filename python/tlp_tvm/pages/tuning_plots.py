@@ -26,7 +26,7 @@ _PROGRAMS = "Weighted sum of the tasks' best latencies so far."
 _WARM = " Programs of earlier logs are not included."
 _SECONDS = "The same against wall-clock time, searching and measuring included."
 _TASKS = "First program that ran / best so far, per task, after each of its programs."
-_SPENT = "Seconds of the command that ended the run, by step."
+_SPENT = "Seconds of all commands of the run, by step."
 
 
 def curves(run: TuningRun, heaviest: Sequence[int]) -> list[tuple[str, str, Html]]:

@@ -6,6 +6,7 @@ The order of things is the same for every framework; what differs a framework's 
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import os
 import platform as machine
@@ -28,7 +29,7 @@ from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.tuning.curve import draw_curve
 from tlp_tvm.tuning.history import History, read_history
-from tlp_tvm.tuning.run_folder import CURE, RunFolder, read_run
+from tlp_tvm.tuning.run_folder import CURE, RunFolder, read_run, spent_before
 from tlp_tvm.tuning.tune_observer import Steps, TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import TaskResult, TuneResult, TuneSettings
@@ -128,9 +129,19 @@ class _Tuning(Steps):
             return self._run()
 
     def _run(self) -> TuneResult:
-        settings, tuner = self.settings, self.tuner
+        settings = self.settings
         folder = RunFolder(settings.out, self.framework.log)
         before = folder.begin(self._description())
+        self.seconds.update(spent_before(before))
+        try:
+            return self._steps(folder, before)
+        except BaseException:
+            with contextlib.suppress(OSError, TuningError):  # what ended the run is what to say
+                folder.write({**read_run(settings.out), "seconds": dict(self.seconds)})
+            raise
+
+    def _steps(self, folder: RunFolder, before: dict[str, Any]) -> TuneResult:
+        settings, tuner = self.settings, self.tuner
         if not settings.trials and folder.log.stat().st_size:
             raise TuningError(
                 f"{folder.log}: expected no measured programs for `trials` 0, found some, "
@@ -177,20 +188,21 @@ class _Tuning(Steps):
         best = tuner.known(folder, history)
         progress = Progress(folder.log, weights, len(history), best, self.failures, self.observer)
         stop = StopOnInterrupt(self.deadline)
-        began = time.time()
         with ExitStack() as stack:
             output = stack.enter_context(folder.tvm_log.open("ab"))
             if settings.hide_messages:
                 stack.enter_context(native_messages_to(output))
             stack.enter_context(stop)
+            stack.enter_context(self.spent("search"))
             pool = stack.enter_context(tuner.pool(output, progress, stop.check))
             try:
                 tuner.search(folder, history, pool, stop, progress)
             except Exception as error:  # noqa: BLE001 - what ends a search in time is its end
                 if not stop.time_is_up or progress.error:
                     self._explain(error, stop, progress)
-        self.seconds["measure"] += pool.seconds
-        self.seconds["search"] += time.time() - began - pool.seconds
+            finally:
+                self.seconds["measure"] += pool.seconds
+                self.seconds["search"] -= pool.seconds
 
     def _explain(self, error: Exception, stop: StopOnInterrupt, progress: Progress) -> None:
         """Raise what ended the search: TVM's frames turn an error inside a callback into one of their own."""

@@ -136,3 +136,20 @@ def read_run(folder: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise TuningError(f'{report}: expected "format": "{FORMAT}", found none; choose another `out`')
     return content
+
+
+def spent_before(content: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds that earlier calls of a run spent by step.
+
+    Args:
+        content: of run.json.
+
+    Raises:
+        TuningError: they are no numbers.
+    """
+    try:
+        return {name: float(value) for name, value in content.get("seconds", {}).items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise TuningError(
+            f"run.json: seconds: expected numbers by step, found {content['seconds']!r}; {CURE}"
+        ) from error

@@ -135,7 +135,7 @@ class TuneResult:
         tasks: of the network.
         estimate: weighted sum of the tasks' best, seconds; infinity where nothing was measured.
         end_to_end: latency of the whole network, untuned and tuned; None where this machine cannot run it.
-        seconds: spent by step: "tasks", "search", "measure", "build".
+        seconds: spent by step: "tasks", "search", "measure", "build"; by earlier calls of the run too.
         log: TVM's record file.
         best: record file with the program that was taken of each task, for `ApplyHistoryBest`.
         library: the compiled network, which `load_tuned` of its folder runs; None where it did not compile.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -57,6 +58,15 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Turns]:
     observer = Turns()
     compare(settings(out), observer)
     return out, observer
+
+
+def test_what_is_spent_follows_no_wall_clock(tmp_path: Path, shifting_clock: Callable[[], float]) -> None:
+    (run,) = compare(settings(tmp_path, contenders=(contender("random", 4, 32),), trials=4)).runs()
+
+    assert run.clock[0] > 0
+    assert (np.diff(run.clock) >= 0).all()
+    assert min(run.spent["search"], run.spent["compile"], run.spent["run"]) > 0
+    assert sum(run.spent.values()) <= shifting_clock()
 
 
 def test_models_take_turns_round_by_round(compared: tuple[Path, Turns]) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,6 +64,17 @@ def test_programs_are_timed_by_children_that_stay(pool: StatePool) -> None:
         assert all(0 < cost < 1 for cost in outcome.costs)
     pool.build(programs("softmax"))
     assert child_ids(pool) == ids
+
+
+def test_what_is_spent_follows_no_wall_clock(shifting_clock: Callable[[], float]) -> None:
+    hangs = dataclasses.replace(QUICK, run_timeout_s=0)
+    with StatePool(hangs) as pool:
+        ((number, _),) = pool.build(programs("softmax", 1))
+        outcome = pool.run(number, programs("softmax", 1)[0])
+
+    assert outcome.error == measure.RUN_TIMEOUT
+    assert 0 <= outcome.seconds <= pool.spent["run"] <= shifting_clock()
+    assert 0 < pool.spent["compile"] < shifting_clock()
 
 
 def test_a_program_that_cannot_be_built_costs_only_itself(pool: StatePool) -> None:

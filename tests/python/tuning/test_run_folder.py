@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tlp_tvm.errors import TuningError
-from tlp_tvm.tuning.run_folder import RunFolder
+from tlp_tvm.tuning.run_folder import RunFolder, spent_before
 
 SETTINGS = {"network": "mlp", "target": "llvm", "seed": 1}
 
@@ -67,3 +67,14 @@ def test_a_report_that_is_none_is_refused(tmp_path: Path, text: str, found: str)
     message = refused(tmp_path)
     assert message.startswith(f"{tmp_path}/run.json: {found}")
     assert message.endswith("; choose another `out`")
+
+
+@pytest.mark.parametrize("seconds", [3, {"search": "long"}, {"search": None}])
+def test_seconds_that_are_none_are_refused(seconds: Any) -> None:
+    with pytest.raises(TuningError) as error:
+        spent_before({"seconds": seconds})
+    assert str(error.value) == (
+        f"run.json: seconds: expected numbers by step, found {seconds!r}; choose another `out`"
+    )
+    assert spent_before({}) == {}
+    assert spent_before({"seconds": {"search": 2}}) == {"search": 2.0}

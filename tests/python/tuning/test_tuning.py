@@ -9,7 +9,7 @@ import re
 import resource
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -277,6 +277,26 @@ def test_an_interrupt_keeps_the_log_and_says_how_to_go_on(tmp_path: Path) -> Non
     assert words[0] == f"stopped after 3 of {TRIALS}"
     assert len(log.read_text().splitlines()) == 3
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_calls_of_a_run_add_up_what_they_spent_whatever_the_wall_clock_does(
+    tmp_path: Path, shifting_clock: Callable[[], float]
+) -> None:
+    class Impatient(TuneObserver):
+        def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Stopped):
+        tune_network(settings(tmp_path, trials=TASKS), Impatient())
+    first = json.loads((tmp_path / "run.json").read_text())["seconds"]
+    assert set(first) == {"tasks", "build", "search", "measure"}
+    assert min(first.values()) > 0
+    assert sum(first.values()) <= shifting_clock()
+
+    second = tune_network(settings(tmp_path, trials=TASKS)).seconds
+    assert all(second[name] > first[name] for name in first)
+    assert sum(second.values()) <= shifting_clock()
+    assert tune_network(settings(tmp_path, trials=TASKS)).seconds["search"] == second["search"]
 
 
 def test_a_model_that_fails_is_named(tmp_path: Path) -> None:

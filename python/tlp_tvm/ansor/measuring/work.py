@@ -54,11 +54,11 @@ def build(number: int, serialized: Any) -> Outcome:
         number: to ask for it later.
         serialized: `MeasureInput.serialize()`.
     """
-    began = time.time()
+    began = time.monotonic()
     program, error, message = compiled(serialized)
     if program is not None:
         _programs[number] = program
-    return Outcome((), error, message, time.time() - began)
+    return Outcome((), error, message, time.monotonic() - began)
 
 
 def run(number: int, inputs: dict[str, Any], timing: Timing, task: str, again: bool) -> Outcome | None:

@@ -57,7 +57,7 @@ def build(number: int, program: Serialized) -> Outcome:
 
     from tlp_tvm.metaschedule.loading.targets import target_from_json
 
-    began = time.time()
+    began = time.monotonic()
     try:
         target = target_from_json(program.target)
         with tvm.transform.PassContext(config=_NO_CSE):
@@ -67,9 +67,9 @@ def build(number: int, program: Serialized) -> Outcome:
             module = tvm.tirx.build(scheduled, target=target)
             _ = module[module.entry_name]  # LLVM compiles at the first look
     except Exception:  # noqa: BLE001 - whatever a program does costs that program only
-        return Outcome((), COMPILE, last_line(), time.time() - began)
+        return Outcome((), COMPILE, last_line(), time.monotonic() - began)
     _programs[number] = _Program(module, program.arguments, str(target.kind.name))
-    return Outcome((), NO_ERROR, "", time.time() - began)
+    return Outcome((), NO_ERROR, "", time.monotonic() - began)
 
 
 def run(number: int, timing: Timing, task: str, again: bool) -> Outcome | None:
