@@ -11,6 +11,7 @@ import abc
 import collections
 import dataclasses
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -41,6 +42,12 @@ REASONS = {
 
 FAILED_COST = 1e10
 """What TVM's records have as the cost of a program that failed, in seconds."""
+
+_LATE_S = 1.0
+"""A child that says this much too late that its time is over was stopped meanwhile."""
+
+_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
+"""How a process ends that did not end itself; it crashes with other signals."""
 
 _GONE_S = 60
 """A killed process is gone sooner, however busy the machine is."""
@@ -297,6 +304,9 @@ def start_child(worker: Any, settings: MeasureSettings, log: IO[Any] | None) -> 
 def ask(child: Any, timeout_error: int, seconds: float, function: Any, *arguments: Any) -> Outcome | None:
     """Let a child do something; whatever happens to it is an outcome.
 
+    What somebody else did to the child says nothing of the program: if it was killed from outside, or stopped
+    until its time was over, it is asked once more.
+
     Args:
         child: TVM's `PopenWorker`.
         timeout_error: TVM's error number, should it take too long.
@@ -307,19 +317,32 @@ def ask(child: Any, timeout_error: int, seconds: float, function: Any, *argument
     Returns:
         What the function gave.
     """
-    began = time.monotonic()
+    outcome, disturbed = _ask_once(child, timeout_error, seconds, function, *arguments)
+    if disturbed:
+        outcome, _ = _ask_once(child, timeout_error, seconds, function, *arguments)
+    return outcome
+
+
+def _ask_once(
+    child: Any, timeout_error: int, seconds: float, function: Any, *arguments: Any
+) -> tuple[Outcome | None, bool]:
+    """The outcome, and whether it is somebody else's doing."""
+    began, process = time.monotonic(), None
     try:
         child.send(function, arguments, timeout=seconds)
+        began, process = time.monotonic(), child._proc
         answer: Outcome | None = child.recv()
-        return answer
+        return answer, False
     except TimeoutError:
-        return Outcome((), timeout_error, f"over {seconds} s", time.monotonic() - began)
+        took = time.monotonic() - began  # the child itself looks at the clock, and cannot while it is stopped
+        return Outcome((), timeout_error, f"over {seconds} s", took), took > seconds + _LATE_S
     except ChildProcessError:
-        return Outcome((), child_side.RUNTIME, "the child ended", time.monotonic() - began)
+        outcome = Outcome((), child_side.RUNTIME, "the child ended", time.monotonic() - began)
+        return outcome, process is not None and process.returncode in _FROM_OUTSIDE
     except Exception as error:  # noqa: BLE001 - what a child says about one program does not end the tuning
         end(child)  # the next send starts another
         message = f"{type(error).__name__}: {error}".strip().splitlines()[-1]
-        return Outcome((), child_side.RUNTIME, message, time.monotonic() - began)
+        return Outcome((), child_side.RUNTIME, message, time.monotonic() - began), False
 
 
 def end(child: Any) -> None:
