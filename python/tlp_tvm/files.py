@@ -34,6 +34,9 @@ def fresh_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     Yields:
         Where to write. It is renamed to `path` when the block ends, and removed where the block raises.
+
+    Raises:
+        OSError: it cannot be written.
     """
     target = Path(path)
     fresh = target.with_name(f".{target.name}.{os.getpid()}")
@@ -42,6 +45,10 @@ def fresh_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         sync(fresh)
         fresh.replace(target)
         sync(target.parent)
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(target)) from error  # a full disk names no file
     finally:
         fresh.unlink(missing_ok=True)
 

@@ -33,10 +33,10 @@ def append_line(log: str | os.PathLike[str], line: str) -> None:
             if os.write(file, data) != len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(log))
             os.fdatasync(file)
-        except OSError:
+        except OSError as error:
             with contextlib.suppress(OSError):
                 os.ftruncate(file, size)
-            raise
+            raise OSError(error.errno, error.strerror, str(log)) from error
     finally:
         os.close(file)
 

@@ -29,8 +29,10 @@ def test_a_file_and_its_folder_are_on_the_disk_before_the_old_one_is_gone(
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     path = tmp_path / "card"
     path.write_text("old")
-    with pytest.raises(OSError, match="No space"), fresh_file(path) as fresh:
+    with pytest.raises(OSError, match="No space left on device: '.*/card'"), fresh_file(path) as fresh:
         _write_some(fresh)
+    with pytest.raises(FileNotFoundError, match="'other'"), fresh_file(path) as fresh:
+        Path("other").read_text()
     assert [each.name for each in tmp_path.iterdir()] == ["card"]
     assert path.read_text() == "old"
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 from pathlib import Path
 
 import pytest
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -34,6 +36,19 @@ def test_fields_of_a_message_are_said_as_options(tmp_path: Path) -> None:
     assert refused("compare", "mlp", "--out", tmp_path, "--models", "tlp,gnn") == (
         'error: --models "gnn": expected one of tlp, tlp-online, tlp-top, xgb, random, optionally with '
         "programs per round and population: xgb:64:2048"
+    )
+
+
+def test_a_full_disk_is_said_with_its_file_and_the_cure(capsys: pytest.CaptureFixture[str]) -> None:
+    @common.one_sentence_errors
+    def command() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "run/run.json")
+
+    with pytest.raises(typer.Exit):
+        command()
+    assert capsys.readouterr().err == (
+        "error: run/run.json: expected room on the disk, found: No space left on device; make room, and run "
+        "the same command again: what was written is kept\n"
     )
 
 

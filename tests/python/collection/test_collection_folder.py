@@ -8,7 +8,7 @@ import pytest
 from tlp_tvm.collection.folder import CollectionFolder
 from tlp_tvm.collection.packing import pack
 from tlp_tvm.errors import CollectionError, DatasetError
-from tlp_tvm.records.source import WORKLOADS, workload_lines
+from tlp_tvm.records.source import TASK_TABLE, WORKLOADS, workload_lines
 
 
 def test_two_platforms_are_not_collected_into_one_folder_at_once(tmp_path: Path) -> None:
@@ -44,3 +44,19 @@ def test_a_table_of_workloads_that_is_no_text_is_refused(tmp_path: Path) -> None
     assert str(refused.value) == (
         f"{table}:2: expected text in UTF-8, found byte 255; fetch or write it again"
     )
+
+
+def test_a_table_of_tasks_that_is_none_is_refused(tmp_path: Path) -> None:
+    table = tmp_path / TASK_TABLE
+    table.write_text(
+        '[{"workload_key": "[\\"k\\"]", "network": "mlp", "weight": 1, "split": "train", "flop": "x"}]'
+    )
+    with CollectionFolder(tmp_path, "here") as folder:
+        with pytest.raises(CollectionError) as refused:
+            folder.begin({"framework": "ansor"}, [])
+        assert str(refused.value) == (
+            f"{table}: entry 0: expected \"flop\" as a number of operations, found 'x'"
+        )
+        table.write_text('[{"network": "mlp"}]')
+        with pytest.raises(CollectionError, match='entry 0: expected "workload_key" as str, found None'):
+            folder.begin({"framework": "ansor"}, [])

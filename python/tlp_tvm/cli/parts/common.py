@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import re
@@ -96,11 +97,20 @@ def one_sentence_errors(command: Callable[P, R]) -> Callable[P, R]:
         try:
             return command(*args, **kwargs)
         except (TlpTvmError, RecordError, LayoutError, StateError, OSError) as error:
-            sentence = Text.assemble(("error:", "bold red"), f" {with_flags(str(error))}")
+            sentence = Text.assemble(("error:", "bold red"), f" {with_flags(_sentence(error))}")
             progress_console.print(sentence, soft_wrap=True)
             raise typer.Exit(1) from error
 
     return wrapped
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename:
+        return (
+            f"{error.filename}: expected room on the disk, found: {error.strerror}; make room, and run the "
+            "same command again: what was written is kept"
+        )
+    return str(error)
 
 
 def layout_named(name: str) -> FeatureLayout:
