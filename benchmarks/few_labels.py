@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from tlp_tvm.dataset.ranking import ranked_tasks
 from tlp_tvm.dataset.reading.holding_out import fold_of
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
+from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.few_shot.few_shot_run import heads_of, to_label
 from tlp_tvm.evaluation.few_shot.few_shot_settings import FewShotSettings
@@ -101,10 +102,13 @@ def main() -> None:
     parser.add_argument("--folds", type=int, choices=range(1, FOLDS + 1), default=4)
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    corpus = Corpus(asked.dataset, FeatureLayout.preset("ansor"))
     settings = FewShotSettings(asked.platform, ROOT / "build" / "results" / "few-shot", ["mtl"], [])
-    whole = corpus.whole.of_tasks(corpus.training_tasks)
-    folds = [Fold(whole, settings, fold) for fold in range(asked.folds)]
+    try:
+        corpus = Corpus(asked.dataset, FeatureLayout.preset("ansor"))
+        whole = corpus.whole.of_tasks(corpus.training_tasks)
+        folds = [Fold(whole, settings, fold) for fold in range(asked.folds)]
+    except DatasetError as error:
+        parser.error(str(error))
     print(line("source", [fold.source() for fold in folds]), flush=True)
     for block in asked.blocks:
         found = [fold.with_labels(Choose(asked.choose), block, asked.labels) for fold in folds]

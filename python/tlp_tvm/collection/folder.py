@@ -29,7 +29,7 @@ from tlp_tvm.folder_lock import held
 from tlp_tvm.framework import DEFAULT
 from tlp_tvm.logs import append_line, mend_log
 from tlp_tvm.planned_task import PlannedTask
-from tlp_tvm.records.source import TASK_TABLE, WORKLOADS, workload_lines
+from tlp_tvm.records.source import TASK_TABLE, WORKLOADS, table_entries, workload_lines
 
 DESCRIPTION = "collection.json"
 FORMAT, FORMAT_VERSION = "tlp-tvm-collection", 1
@@ -103,7 +103,8 @@ class CollectionFolder:
                     f"found {found}; {CURE}"
                 )
         content["platforms"][self.platform] = description
-        self._table = self._read(TASK_TABLE, [])
+        table = self.path / TASK_TABLE
+        self._table = table_entries(table, CollectionError) if table.exists() else []
         for task in tasks:
             self._add_to_table(task)
         self._number_workloads(tasks)

@@ -38,6 +38,9 @@ NOT_RECORDS = frozenset(
 BLOCK_BYTES = 1 << 20
 """Text read and parsed at a time, small enough to stay in a cache; only a longer line makes a block grow."""
 
+LONGEST_LINE = 64 << 20
+"""In bytes, unpacked: records have some thousands. Without a bound one line could fill the memory."""
+
 BLOCKS_AHEAD = 2
 """Blocks a thread may be ahead of who takes them."""
 
@@ -210,6 +213,12 @@ class _Lines:
         size = len(self._rest)
         buffer[:size] = self._rest
         while True:
+            if size >= LONGEST_LINE:
+                name = self._files[self._file_number]
+                raise RecordError(
+                    f"{name}: expected lines of at most {LONGEST_LINE} bytes, found a longer one; "
+                    "name a record file"
+                )
             if size == len(buffer):
                 buffer.extend(bytes(size))
             with memoryview(buffer) as whole, whole[size:] as room:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -163,21 +164,38 @@ def _dataset_folder(folder: Path, platforms: Sequence[str] | None) -> DatasetSou
 
 
 def _read_table(path: Path) -> dict[str, list[dict[str, Any]]]:
+    table: dict[str, list[dict[str, Any]]] = {}
+    for entry in table_entries(path, DatasetError):
+        if entry.get("measured", True):
+            table.setdefault(entry["workload_key"], []).append(entry)
+    return table
+
+
+def table_entries(path: Path, error: type[Exception]) -> list[dict[str, Any]]:
+    """Every entry of a table of tasks, measured or not.
+
+    Args:
+        path: of the table.
+        error: what to raise.
+
+    Raises:
+        Exception: of the type `error`: it is no table, or an entry is not as it should be.
+    """
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DatasetError(f"{path}: expected a JSON list of tasks, found {error}") from error
+    except (ValueError, RecursionError) as fault:
+        raise error(f"{path}: expected a JSON list of tasks, found {fault}") from fault
     if not isinstance(entries, list):
-        raise DatasetError(f"{path}: expected a JSON list of tasks, found {type(entries).__name__}")
-    table: dict[str, list[dict[str, Any]]] = {}
+        raise error(f"{path}: expected a JSON list of tasks, found {type(entries).__name__}")
     for i, entry in enumerate(entries):
         for key, kind in (("workload_key", str), ("network", str), ("weight", int), ("split", str)):
             value = entry.get(key) if isinstance(entry, dict) else None
             if not isinstance(value, kind):
-                raise DatasetError(f'{path}: entry {i}: expected "{key}" as {kind.__name__}, found {value!r}')
-        if entry.get("measured", True):
-            table.setdefault(entry["workload_key"], []).append(entry)
-    return table
+                raise error(f'{path}: entry {i}: expected "{key}" as {kind.__name__}, found {value!r}')
+        flop = entry.get("flop")
+        if flop is not None and not (type(flop) in (int, float) and math.isfinite(flop)):
+            raise error(f'{path}: entry {i}: expected "flop" as a number of operations, found {flop!r}')
+    return entries
 
 
 def _digest(files: Sequence[str], root: Path) -> str:

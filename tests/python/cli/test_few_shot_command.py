@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from commands import refused, succeed
+from logs import DATASETS
+from places import ROOT
 from programs import write_dataset
 
 
@@ -65,3 +69,15 @@ def test_what_cannot_be_is_refused(
     cache = tmp_path / "cache"
     assert sentence in refused("evaluate", source, *options, "--cache", cache, code=code)
     assert not cache.exists()
+
+
+def test_the_benchmark_refuses_an_unknown_platform_in_a_sentence() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "few_labels.py"), "gamma", "--folds", "1"]
+    done = subprocess.run(
+        [*command, "--dataset", str(DATASETS / "epyc")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        "few_labels.py: error: `few_shot` gamma: expected one of several platforms of the dataset, found "
+        "epyc-avx2-1c, epyc-avx512-2c, epyc-sse42-1c"
+    )

@@ -15,6 +15,7 @@ from logs import DATASETS, STEPS, WriteLog
 from tlp_tvm.errors import RecordError
 from tlp_tvm.features import extract_records
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.records import record_files as record_files_module
 from tlp_tvm.records.detect import read_records
 from tlp_tvm.records.record_files import NOT_RECORDS, record_files
 
@@ -71,6 +72,27 @@ def test_a_damaged_gzip_is_refused(
         RecordError, match=r"log\.json\.gz: expected a whole gzip file, found .*fetch or write"
     ):
         read_records(path)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_line_that_would_fill_the_memory_is_refused(
+    record: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    monkeypatch.setattr(record_files_module, "LONGEST_LINE", 2 << 20)
+    path = tmp_path / ("log.json.gz" if packed else "log.json")
+    line = json.dumps(record).encode()
+    data = line + b"\n" + line[:-1] + b" " * (8 << 20) + b"}\n"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    with pytest.raises(RecordError) as refused:
+        read_records(path)
+    assert str(refused.value) == (
+        f"{path}: expected lines of at most {2 << 20} bytes, found a longer one; name a record file"
+    )
+    with pytest.raises(RecordError):
+        read_records(path, errors="skip")
+    data = line + b"\n" + line[:-1] + b" " * (1 << 20) + b"}\n"
+    path.write_bytes(gzip.compress(data) if packed else data)
+    assert len(read_records(path)) == 2
 
 
 def test_a_gzip_of_several_members_is_one_log(record: dict[str, Any], tmp_path: Path) -> None:

@@ -153,12 +153,6 @@ def _scores(lab: Lab, recipe: FewShotRecipe, step: _Step, judged: MeasuredDatase
 
 
 def _prepared(corpus: Corpus, settings: FewShotSettings) -> tuple[Lab, MeasuredDataset]:
-    names = [platform.name for platform in corpus.whole.platforms]
-    if settings.target not in names or len(names) < 2:
-        raise DatasetError(
-            f"`few_shot` {settings.target}: expected one of several platforms of the dataset, found "
-            f"{', '.join(names)}"
-        )
     data = corpus.whole.of_tasks(corpus.training_tasks)
     lab = Lab(data, settings, lambda words: None)
     if not len(measured_on(data, lab.target)):

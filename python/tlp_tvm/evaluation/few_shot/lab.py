@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
-from tlp_tvm.errors import ModelFileError
+from tlp_tvm.errors import DatasetError, ModelFileError
 from tlp_tvm.evaluation.few_shot.few_shot_settings import FewShotSettings
 from tlp_tvm.evaluation.few_shot.labels import of_platforms
 from tlp_tvm.files import one_at_a_time, write_whole
@@ -61,7 +61,13 @@ class Lab:
         self.settings = settings
         self.tell = tell
         self.device = pick_device(settings.device)
-        self.target = [platform.name for platform in data.platforms].index(settings.target)
+        names = [platform.name for platform in data.platforms]
+        if settings.target not in names or len(names) < 2:
+            raise DatasetError(
+                f"`few_shot` {settings.target}: expected one of several platforms of the dataset, found "
+                f"{', '.join(names)}"
+            )
+        self.target = names.index(settings.target)
         self.others = [column for column in range(len(data.platforms)) if column != self.target]
 
     def training(self, seed: int, **changes: Any) -> TrainSettings:

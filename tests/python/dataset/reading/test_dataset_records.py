@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import random
 from pathlib import Path
 
@@ -179,6 +180,13 @@ def test_damaged_tables_are_refused(tmp_path: Path) -> None:
         ("[{", "expected a JSON list of tasks, found Expecting property name"),
         ("{}", "expected a JSON list of tasks, found dict"),
         (json.dumps([*entries, {"network": "net"}]), 'entry 6: expected "workload_key" as str, found None'),
+        *(
+            (
+                json.dumps([entries[0], {**entries[1], "flop": flop}]),
+                f'entry 1: expected "flop" as a number of operations, found {flop!r}',
+            )
+            for flop in ("many", [1.0], {}, True, math.nan, math.inf)
+        ),
         (json.dumps([{**entries[0], "weight": "2"}]), "entry 0: expected \"weight\" as int, found '2'"),
     ):
         table.write_text(damaged)
