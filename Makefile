@@ -46,6 +46,9 @@ PUBLIC_GPUS := v100 k80 mi50
 # So many programs of a task teach; all of the tasks that judge are ranked.
 PUBLIC_BUILD := --odd-targets --skip-bad-lines --split task --near-duplicates apart --test-share 0.2 --validation-share 0 --programs-per-task 64 --replace
 
+# How long `make soak` disturbs the commands.
+SOAK_MINUTES ?= 60
+
 # Mutated lines that `make sanitize` compares with Python's json: some ten seconds.
 SANITIZED_LINES ?= 100000
 # Mutated model files that it holds against torch: half a minute.
@@ -56,7 +59,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
 .PHONY: help quickstart test test-cpp test-python test-numeric test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches dataset \
-	pretrained docs fuzz sanitize browser clean distclean
+	pretrained docs fuzz sanitize soak browser clean distclean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -165,6 +168,9 @@ sanitize: $(VENV)/.dependencies  ## run the C++ tests, fuzzed records and fuzzed
 	  LD_PRELOAD="$$(for name in asan ubsan stdc++; do c++ -print-file-name=lib$$name.so; done | xargs)" \
 	  $(BIN)/python tests/python/fuzz_models.py --cases $(SANITIZED_MODELS) \
 	  --core build/address,undefined/cpp/bindings/_core*.so
+
+soak: $(VENV)/.package  ## kill, stop and starve collect, tune and compare for an hour; SOAK_MINUTES says how long
+	unshare --map-root-user --mount $(BIN)/python tests/soak/soak.py --minutes $(SOAK_MINUTES)
 
 browser: $(VENV)/.package  ## check in Chromium that markup in a run's files stays text
 	$(BIN)/python benchmarks/pages_in_a_browser.py
