@@ -17,6 +17,10 @@ class AbiMismatchError(TlpTvmError, RuntimeError):
     """The object layout of the loaded TVM is not the one that the native reader knows."""
 
 
+class BesideError(TlpTvmError, RuntimeError):
+    """Something that a tuned network cannot be timed beside."""
+
+
 class CollectionError(TlpTvmError, RuntimeError):
     """A collection of measured programs that cannot start or resume."""
 
@@ -47,6 +51,7 @@ class TuningError(TlpTvmError, RuntimeError):
 
 __all__ = [
     "AbiMismatchError",
+    "BesideError",
     "CollectionError",
     "ComparisonError",
     "DatasetError",

@@ -300,6 +300,14 @@ class Framework(Protocol):
         """
         ...
 
+    def load_tuned(self, folder: Path) -> Any:
+        """The tuned network of a run, a `tuning.tuned_library.TunedNetwork`.
+
+        Raises:
+            TuningError: there is none in the folder, or none that runs here.
+        """
+        ...
+
     def parse_shapes(self, texts: Sequence[str]) -> Mapping[str, tuple[int, ...]]:
         """Shapes of inputs that a network's file leaves open, from "NAME=1,3,224,224".
 

@@ -25,6 +25,7 @@ FLOORS = (
     ("records",),
     ("dataset",),
     ("tuning",),
+    ("beside",),
     ("training",),
     ("evaluation",),
     ("collection",),

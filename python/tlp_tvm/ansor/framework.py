@@ -197,6 +197,11 @@ class _Ansor:
 
         return RelayTuner(settings, model, observer)
 
+    def load_tuned(self, folder: Path) -> Any:
+        from tlp_tvm.ansor.networks.library import load_tuned
+
+        return load_tuned(folder)
+
     def parse_shapes(self, texts: Sequence[str]) -> Mapping[str, tuple[int, ...]]:
         from tlp_tvm.ansor.networks.network_files import parse_shapes
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +22,7 @@ from tlp_tvm.cli.parts.progress import MeasuringProgress, measuring_progress
 _NONE = float("inf")
 
 if TYPE_CHECKING:
+    from tlp_tvm.beside.beside_result import BesideResult
     from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
     from tlp_tvm.tuning.turns import EndToEnd
 
@@ -101,6 +102,13 @@ def tune(
             min=0, help="Time a program only once if it is this many times slower than the best; 0 for never."
         ),
     ] = 0.0,
+    beside: Annotated[
+        str,
+        typer.Option(
+            metavar="PEER,...",
+            help="Also time it in turns with peers: onnxruntime, openvino, torch, torch-compile.",
+        ),
+    ] = "",
     framework: FrameworkOption = "ansor",
     as_json: JsonOption = False,
 ) -> None:
@@ -111,12 +119,18 @@ def tune(
     Example: tlp-tvm tune dqn --trials 100 --out runs/dqn
 
     Example: tlp-tvm tune net.onnx --shape image=1,3,224,224 --warm-start runs/dqn --out runs/net
+
+    Example: tlp-tvm tune net.onnx --minutes 10 --beside onnxruntime,openvino --out runs/net
     """
+    from tlp_tvm.beside.peer_kinds import file_for_peers, peers_named
     from tlp_tvm.framework import framework_named
     from tlp_tvm.measuring.pool import MeasureSettings
     from tlp_tvm.tuning.flow import UNBOUNDED_TRIALS
     from tlp_tvm.tuning.tune_settings import TuneSettings
 
+    peers = peers_named(beside) if beside else ()
+    if peers:
+        file_for_peers(network, peers)
     usual = UNBOUNDED_TRIALS if minutes else TuneSettings.trials
     settings = TuneSettings(
         network=network,
@@ -138,19 +152,31 @@ def tune(
         framework=framework,
         minutes=minutes,
     )
-    _tune(settings, as_json)
+    _tune(settings, peers, as_json)
 
 
-def _tune(settings: TuneSettings, as_json: bool) -> None:
-    """Tune with a progress line, then print the result."""
+def _tune(settings: TuneSettings, peers: Sequence[str], as_json: bool) -> None:
+    """Tune with a progress line, then print the result; the same for the peers."""
+    from tlp_tvm.cli.parts.beside_table import print_beside
     from tlp_tvm.tuning.flow import tune_network
 
     with measuring_progress() as progress:
         result = tune_network(settings, _observer(progress))
-    if as_json:
-        print_json(result.to_dict())
-    else:
+    if not as_json:
         _print(result)
+    beside = _beside(settings, peers, result) if peers else None
+    if as_json:
+        print_json(result.to_dict() | ({} if beside is None else {"beside": beside.to_dict()}))
+    elif beside is not None:
+        print_beside(beside)
+
+
+def _beside(settings: TuneSettings, peers: Sequence[str], result: TuneResult) -> BesideResult:
+    """Time the tuned network and its peers with the target's number of threads."""
+    from tlp_tvm.beside.timing_peers import time_tuned
+
+    with measuring_progress() as progress:
+        return time_tuned(settings, result, peers, progress.step)
 
 
 def _observer(progress: MeasuringProgress) -> Any:

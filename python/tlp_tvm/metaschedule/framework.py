@@ -180,6 +180,11 @@ class _MetaSchedule:
 
         return RelaxTuner(settings, model, observer)
 
+    def load_tuned(self, folder: Path) -> Any:
+        from tlp_tvm.metaschedule.networks.library import load_tuned
+
+        return load_tuned(folder)
+
     def parse_shapes(self, texts: Sequence[str]) -> Mapping[str, tuple[int, ...]]:
         if texts:
             raise NetworkError("`shapes`: expected none, as exported programs have their shapes, found one")

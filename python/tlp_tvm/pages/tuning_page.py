@@ -10,6 +10,7 @@ import numpy as np
 from tlp_tvm._core import __version__
 from tlp_tvm.dataset.statistics.counting import FAILURES
 from tlp_tvm.errors import TuningError
+from tlp_tvm.pages.beside_section import beside_numbers, beside_section
 from tlp_tvm.pages.page import (
     Html,
     cards,
@@ -66,6 +67,7 @@ def tuning_page(folder: Path, model: str | None = None) -> str:
 
     Raises:
         TuningError: run.json is damaged, or there is no log.
+        BesideError: beside.json is damaged.
         RecordError: the log is damaged.
     """
     run = read_run(folder)
@@ -84,8 +86,9 @@ def _page(folder: Path, run: TuningRun, predicted: Predicted | str) -> str:
     parts = [
         title(network, _lead(run)),
         notes(_notes(run)),
-        cards(_numbers(run)),
+        cards(_numbers(run) | beside_numbers(folder)),
         figures(curves(run, heaviest)),
+        *beside_section(folder, len(run.history)),
         section("Tasks", _TASKS, *_tasks(run, heaviest, predicted), whole=len(run.tasks) <= WHOLE),
         *_predicted(run, heaviest, predicted),
         *_failures(run),

@@ -5,6 +5,7 @@ warm.json    records of the same tasks from earlier logs
 best.json    one record per task, of the program in the built network; without measuring, its cost is a
              placeholder of a billion seconds (`zero_shot`)
 run.json     settings and results of this project's tuning
+beside.json  the tuned network and its peers, timed in turns (`beside.beside_result`)
 curve.png    estimated latency against programs measured
 tuned.so     the tuned network (`library.load_tuned`)
 tuned.json   its inputs and outputs

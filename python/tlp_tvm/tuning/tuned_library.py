@@ -39,17 +39,21 @@ class Tensor:
     Attributes:
         shape: of the array.
         dtype: NumPy's name of the type.
+        below: integers of an input are at least 0 and below this, as ids of a table are; None where that is
+            not known.
     """
 
     shape: tuple[int, ...]
     dtype: str
+    below: int | None = None
 
     def __str__(self) -> str:
         return f"{self.dtype} {self.shape}"
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {"shape": list(self.shape), "dtype": self.dtype}
+        bound = {} if self.below is None else {"below": self.below}
+        return {"shape": list(self.shape), "dtype": self.dtype, **bound}
 
 
 class TunedNetwork:
@@ -71,8 +75,8 @@ class TunedNetwork:
         """
         self.network = str(description["network"])
         self.target = str(description["target"])
-        self.inputs = {name: _tensor(value) for name, value in description["inputs"].items()}
-        self.outputs = [_tensor(value) for value in description["outputs"]]
+        self.inputs = {name: tensor_of(value) for name, value in description["inputs"].items()}
+        self.outputs = [tensor_of(value) for value in description["outputs"]]
         self._run = run
         self._lock = threading.Lock()
 
@@ -172,7 +176,7 @@ def read_description(folder: Path, framework: str | None = None) -> tuple[dict[s
             f"{path}: expected format_version {FORMAT_VERSION}, found {description['format_version']}; "
             "install a newer tlp-tvm"
         )
-    found = _framework(description)
+    found = framework_that_tuned(description)
     if framework not in (None, found):
         raise TuningError(
             f"{path}: expected a network tuned with {framework}, found one of {found}; load it by "
@@ -193,13 +197,15 @@ def line_that_runs(folder: Path) -> str:
         arguments = ", ".join(f"{name}=array" for name in inputs)
     else:
         arguments = "{" + ", ".join(f"{name!r}: array" for name in inputs) + "}"
-    module = f"tlp_tvm.{_framework(description)}"
+    module = f"tlp_tvm.{framework_that_tuned(description)}"
     return f"from {module} import load_tuned; outputs = load_tuned({str(folder)!r})({arguments})"
 
 
-def _framework(description: Mapping[str, Any]) -> str:
-    return str(description.get("framework", DEFAULT))  # those of before there were others do not say it
+def framework_that_tuned(description: Mapping[str, Any]) -> str:
+    """The framework of a description; those of before there were others do not say it."""
+    return str(description.get("framework", DEFAULT))
 
 
-def _tensor(value: Mapping[str, Any]) -> Tensor:
-    return Tensor(tuple(value["shape"]), str(value["dtype"]))
+def tensor_of(value: Mapping[str, Any]) -> Tensor:
+    """What a description says of an input or output."""
+    return Tensor(tuple(value["shape"]), str(value["dtype"]), value.get("below"))

@@ -76,7 +76,7 @@ def _time_in_turns(make: Sequence[Callable[[], Runner]], turns: int) -> EndToEnd
     for _ in range(turns):
         for (time_it, _), seconds in zip(runs, times, strict=True):
             seconds.append(time_it())
-    return EndToEnd(tuple(times[0]), tuple(times[1]), _difference(*outputs))
+    return EndToEnd(tuple(times[0]), tuple(times[1]), difference_of(*outputs))
 
 
 @contextmanager
@@ -91,19 +91,30 @@ def _environment(variable: str, value: str) -> Iterator[None]:
             os.environ[variable] = before
 
 
-def random_values(shape: Sequence[int], dtype: str, generator: np.random.Generator) -> NDArray[Any]:
-    """Standard normal numbers, zeros where they are integers.
+def random_values(
+    shape: Sequence[int], dtype: str, generator: np.random.Generator, below: int | None = None
+) -> NDArray[Any]:
+    """Standard normal numbers; of another type, integers from 0.
 
     Args:
         shape: of the array.
         dtype: NumPy's name of the type.
         generator: drawn from.
+        below: the integers are below this; None for zeros.
     """
     kind = np.dtype(dtype)
-    return (generator.standard_normal(shape) if kind.kind == "f" else np.zeros(shape)).astype(kind)
+    if kind.kind == "f":
+        return generator.standard_normal(shape).astype(kind)
+    return generator.integers(0, below or 1, shape).astype(kind)
 
 
-def _difference(expected: list[NDArray[Any]], found: list[NDArray[Any]]) -> float:
+def difference_of(expected: Sequence[NDArray[Any]], found: Sequence[NDArray[Any]]) -> float:
+    """Largest difference of an output value, as `EndToEnd.difference` has it.
+
+    Args:
+        expected: outputs of a network.
+        found: outputs of the same shapes.
+    """
     return max(
         float(np.abs(a.astype(np.float64) - b).max() / max(float(np.abs(a).max()), _SMALL))
         for a, b in zip(expected, found, strict=True)

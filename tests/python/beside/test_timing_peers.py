@@ -1,0 +1,166 @@
+"""A tuned network beside peers that really run it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import numpy_helper
+
+from exported import conv_net
+from tlp_tvm.ansor.networks.library import load_tuned
+from tlp_tvm.beside import timing_peers
+from tlp_tvm.beside.beside_result import AGREEMENT, BesideResult, Timed, read_beside
+from tlp_tvm.beside.peer_processes import peer_process
+from tlp_tvm.beside.runtimes import Job, inputs_of
+from tlp_tvm.beside.timing_peers import time_beside
+from tlp_tvm.errors import BesideError
+
+
+def timed(network: Path, folder: Path, *peers: str, tell: Callable[[str], None] = print) -> BesideResult:
+    how = {"threads": 2, "programs": 3, "turns": 2}
+    return time_beside(folder, str(network), peers, **how, tell=tell, seconds=0.001)
+
+
+def test_an_onnx_file_is_timed_beside_onnxruntime(tuned_onnx: tuple[Path, Path]) -> None:
+    network, folder = tuned_onnx
+    told: list[str] = []
+
+    result = timed(network, folder, "onnxruntime", "torch", tell=told.append)
+
+    peer, refused = result.peers
+    assert (result.network, result.threads, result.programs) == ("net", 2, 3)
+    assert len(result.ours.turns) == len(peer.turns) == 2
+    assert peer.problem == ""
+    assert peer.difference is not None
+    assert peer.difference < 1e-5
+    assert result.fastest == peer
+    assert refused.turns == ()
+    assert refused.problem == (
+        f"{network}: expected a file that torch wrote for torch, found .onnx; "
+        "tune the TorchScript file of the same network"
+    )
+    assert read_beside(folder) == result
+    assert told == [
+        "loading the network with tlp-tvm",
+        "loading the network with onnxruntime",
+        "loading the network with torch",
+        "timing the network in turns with onnxruntime, torch",
+    ]
+    assert list(folder.glob(".beside*")) == []
+
+
+def test_torchscript_is_timed_beside_torch_and_as_onnx(tuned_torchscript: tuple[Path, Path]) -> None:
+    result = timed(*tuned_torchscript, "onnxruntime", "torch")
+    assert [peer.problem for peer in result.peers] == ["", ""]
+    assert [len(peer.turns) for peer in result.peers] == [2, 2]
+    assert all(peer.difference is not None and peer.difference < 1e-5 for peer in result.peers)
+
+
+def test_all_run_the_same_inputs(tuned_torchscript: tuple[Path, Path]) -> None:
+    inputs = inputs_of(tuned_torchscript[1])
+    [ours] = load_tuned(tuned_torchscript[1])(inputs)
+    assert inputs["image"].std() > 0.5
+    expected = conv_net()(torch.from_numpy(inputs["image"])).detach().numpy()
+    np.testing.assert_allclose(ours, expected, atol=1e-4)
+
+
+def test_outputs_that_differ_are_said(tuned_onnx: tuple[Path, Path], tmp_path: Path) -> None:
+    model = onnx.load(tuned_onnx[0])
+    bias = next(tensor for tensor in model.graph.initializer if tensor.name == "dense.bias")
+    other = numpy_helper.to_array(bias) + np.arange(10, dtype=np.float32) / 100
+    bias.CopyFrom(numpy_helper.from_array(other, bias.name))
+    onnx.save(model, tmp_path / "other.onnx")
+
+    result = timed(tmp_path / "other.onnx", tuned_onnx[1], "onnxruntime")
+
+    [peer] = result.peers
+    assert peer.difference is not None
+    assert peer.difference > AGREEMENT
+    assert peer.problem == (
+        "onnxruntime: expected outputs within 0.001 of the largest value, found a difference of "
+        f"{peer.difference:.2g}; do not compare"
+    )
+    assert (result.fastest, result.speedup) == (None, None)
+
+
+def test_a_file_that_a_peer_cannot_load_is_said(tuned_onnx: tuple[Path, Path], tmp_path: Path) -> None:
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"no model")
+    [peer] = timed(broken, tuned_onnx[1], "onnxruntime").peers
+    begin = f"{broken}: expected a network that onnxruntime can run, found: InvalidProtobuf: "
+    assert peer.problem.startswith(begin)
+    assert peer.problem.endswith("; leave it out")
+
+
+def test_other_inputs_are_said(tuned_onnx: tuple[Path, Path], tmp_path: Path) -> None:
+    model = onnx.load(tuned_onnx[0])
+    model.graph.node[0].input[0] = model.graph.input[0].name = "x"
+    onnx.save(model, other := tmp_path / "other.onnx")
+    [peer] = timed(other, tuned_onnx[1], "onnxruntime").peers
+    assert "found: ValueError: inputs x instead of image; leave it out" in peer.problem
+
+
+def test_a_library_that_does_not_run_ends_it(tuned_onnx: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "tuned.json").write_bytes((tuned_onnx[1] / "tuned.json").read_bytes())
+    (tmp_path / "tuned.so").write_bytes(b"no library")
+    with pytest.raises(BesideError) as refused:
+        timed(tuned_onnx[0], tmp_path, "onnxruntime")
+    assert str(refused.value).startswith(
+        f"{tmp_path}: expected a tuned network that runs, found: TuningError: "
+    )
+
+
+def test_a_process_that_ends_is_said(tuned_onnx: tuple[Path, Path], tmp_path: Path) -> None:
+    job = Job("onnxruntime", *tuned_onnx, tmp_path, 2)
+    with (tmp_path / "log").open("wb") as log, peer_process(job, log) as process:
+        assert process.time(0.0) > 0
+        os.kill(process.number, signal.SIGKILL)
+        with pytest.raises(BesideError, match="^its process ended with signal 9$"):
+            process.time(0.0)
+
+
+class Fake:
+    """A process that notes when it is asked, and may end."""
+
+    def __init__(self, name: str, asked: list[str], ends: bool = False) -> None:
+        self.name, self.asked, self.ends = name, asked, ends
+
+    def time(self, seconds: float) -> float:
+        self.asked.append(self.name)
+        if self.ends:
+            raise BesideError("its process ended with signal 9")
+        return float(len(self.asked))
+
+
+def turns_of(processes: Sequence[Fake], monkeypatch: pytest.MonkeyPatch) -> dict[str, Timed]:
+    monkeypatch.setattr(timing_peers, "PAUSE", 0.0)
+    found = {process.name: Timed(process.name, "1") for process in processes}
+    running: Any = {process.name: process for process in processes}
+    timing_peers._take_turns(running, found, 3, 1.0)
+    return found
+
+
+def test_turns_are_taken_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    found = turns_of([Fake("a", asked), Fake("b", asked)], monkeypatch)
+    assert asked == ["a", "b"] * 3
+    assert (found["a"].turns, found["b"].turns) == ((1, 3, 5), (2, 4, 6))
+
+
+def test_a_peer_that_ends_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    found = turns_of([Fake("a", asked), Fake("b", asked, ends=True)], monkeypatch)
+    assert asked == ["a", "b", "a", "a"]
+    assert len(found["a"].turns) == 3
+    assert (found["b"].turns, found["b"].problem) == (
+        (),
+        "b: expected a peer that runs to the end, found: its process ended with signal 9; leave it out",
+    )
