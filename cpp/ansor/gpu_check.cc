@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "core/error.h"
 #include "core/parallel_for.h"
 #include "core/saturating.h"
 
@@ -22,9 +23,6 @@ enum Annotation : std::int32_t {
   kThreadY = 8,
   kThreadZ = 10,
 };
-
-/*! \brief TVM's ComputeAtKind. */
-enum ComputeAt : std::int32_t { kInlined = 1 };
 
 /*! \brief Virtual threads that TVM writes out one by one, whatever the limit; it loops over more.
  */
@@ -151,26 +149,15 @@ class Kernel {
   std::map<std::int64_t, std::int64_t> shared_;
 };
 
-GpuFault FaultOf(StateReader* reader, const abi::Object* object, const GpuLimits& limits,
-                 const GpuGraph& graph) {
-  const auto* state = As<abi::State>(reader, object, TypeTag::kState);
-  if (state == nullptr) return GpuFault::kNone;
-  const abi::Array* steps = ListOf(reader, state->transform_steps);
-  const abi::Array* stages = ListOf(reader, state->stages);
-  StageList list(graph.axes);
-  if (steps == nullptr || stages == nullptr || !list.Follow(reader, *steps)) return GpuFault::kNone;
-  const std::vector<StageNote>& notes = list.stages();
-  if (static_cast<std::int64_t>(notes.size()) != stages->size) return GpuFault::kNone;
-
+/*! \brief What is wrong with a program whose stages have these loops. */
+GpuFault FaultOf(const std::vector<StageNote>& notes, const std::vector<std::vector<Loop>>& loops,
+                 const std::vector<bool>& inlined, const GpuLimits& limits, const GpuGraph& graph) {
   std::vector<std::size_t> place(notes.size());  // of each number
   for (std::size_t i = 0; i < notes.size(); ++i) place[notes[i].number] = i;
-  const std::vector<std::vector<Loop>> loops = LoopsOf(reader, state);
   std::map<std::size_t, Kernel> kernels;
   for (std::size_t i = 0; i < notes.size(); ++i) {
     const StageNote& note = notes[i];
-    const auto* stage = As<abi::Stage>(reader, stages->items()[i], TypeTag::kStage);
-    if (stage == nullptr) return GpuFault::kNone;
-    if (stage->compute_at == kInlined) continue;
+    if (inlined[i]) continue;
     SharedBuffer buffer;
     if (note.shared_for != kUnknown) {
       Tile tile;
@@ -195,14 +182,78 @@ GpuFault FaultOf(StateReader* reader, const abi::Object* object, const GpuLimits
   return GpuFault::kNone;
 }
 
+/*! \brief The loops of a program that TVM has not seen, as far as its steps say them. */
+std::vector<std::vector<Loop>> KnownLoops(const std::vector<StageNote>& notes,
+                                          const GpuGraph& graph) {
+  std::vector<std::vector<Loop>> loops(notes.size());
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    const StageNote& note = notes[i];
+    if (!note.has_loops) continue;
+    loops[i] = note.loops;
+    if (note.computed_in == kUnknown || note.shared_for != kUnknown) continue;
+    // Computed in another stage, it covers what that reads: only loops that reduce stay whole.
+    const bool has_axes = note.axes.size() == loops[i].size();
+    for (std::size_t k = 0; k < loops[i].size(); ++k) {
+      const bool reduces =
+          has_axes && note.axes[k] != kFused && note.axes[k] >= graph.axes[note.operation].spatial;
+      if (!reduces) loops[i][k].first = kUnknown;
+    }
+  }
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    const StageNote& note = notes[i];
+    if (loops[i].empty() || loops[i][0].first != kUnknown || note.shared_for == kUnknown) continue;
+    if (note.computed_in != note.shared_for) continue;
+    // A copy: its loops are those of the tile that is read, fused and split again.
+    for (std::size_t at = 0; at < notes.size(); ++at) {
+      if (static_cast<std::int64_t>(notes[at].number) != note.shared_for) continue;
+      const std::int64_t elements = TileRead(graph, notes[at], loops[at], note).elements;
+      std::int64_t rest = elements;
+      for (std::size_t k = 1; k < loops[i].size() && rest != kUnknown; ++k) {
+        const std::int64_t inner = loops[i][k].first;
+        rest = inner > 0 ? Sum(rest, inner - 1) / inner : kUnknown;
+      }
+      loops[i][0].first = rest;
+    }
+  }
+  return loops;
+}
+
+GpuFault FaultOfState(StateReader* reader, const abi::Array& states, std::size_t i,
+                      const GpuLimits& limits, const GpuGraph& graph, ReadScratch* scratch) {
+  StageList list(graph.axes);
+  scratch->batch.Clear();
+  try {
+    reader->Read(states, i, scratch);
+  } catch (const StateError&) {
+    return GpuFault::kNone;
+  }
+  if (!list.Follow(scratch->batch[0])) return GpuFault::kNone;
+  const auto loops = LoopsOf(reader, states.items()[i]);
+  const auto inlined = InlinedOf(reader, states.items()[i]);
+  const std::size_t count = list.stages().size();
+  if (loops.size() != count || inlined.size() != count) return GpuFault::kNone;
+  return FaultOf(list.stages(), loops, inlined, limits, graph);
+}
+
 }  // namespace
+
+GpuFault FaultOfProgram(const PrimitiveSequence& program, const GpuLimits& limits,
+                        const GpuGraph& graph) {
+  StageList list(graph.axes);
+  if (!list.Follow(program)) return GpuFault::kNone;
+  const std::vector<StageNote>& notes = list.stages();
+  std::vector<bool> inlined;
+  for (const StageNote& note : notes) inlined.push_back(note.inlined);
+  return FaultOf(notes, KnownLoops(notes, graph), inlined, limits, graph);
+}
 
 void CheckGpu(StateReader* reader, const abi::Array& states, const GpuLimits& limits,
               const GpuGraph& graph, int threads, GpuFault* faults) {
   const auto count = static_cast<std::size_t>(states.size);
   ParallelFor(count, kStatesPerBlock, threads, [&](std::size_t begin, std::size_t end) {
+    ReadScratch scratch;
     for (std::size_t i = begin; i < end; ++i) {
-      faults[i] = FaultOf(reader, states.items()[i], limits, graph);
+      faults[i] = FaultOfState(reader, states, i, limits, graph, &scratch);
     }
   });
 }

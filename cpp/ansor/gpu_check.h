@@ -71,6 +71,13 @@ enum class GpuFault : std::uint8_t {
 };
 
 /*!
+ * \brief Checks a program that TVM has not seen, by its steps: says no more than `CheckGpu` says of
+ * its state.
+ */
+GpuFault FaultOfProgram(const PrimitiveSequence& program, const GpuLimits& limits,
+                        const GpuGraph& graph);
+
+/*!
  * \brief Checks every state.
  * \param threads 0 for every core.
  * \param faults Gets one number a state.

@@ -1,6 +1,6 @@
 /*!
  * \file ansor/stage_list.h
- * \brief The stages and loops of a live state, and what its steps say of each.
+ * \brief The stages and loops of a program, and what its steps say of each.
  */
 #ifndef TLP_TVM_ANSOR_STAGE_LIST_H_
 #define TLP_TVM_ANSOR_STAGE_LIST_H_
@@ -12,6 +12,7 @@
 
 #include "ansor/abi.h"
 #include "ansor/state_reader.h"
+#include "core/primitive.h"
 
 namespace tlp_tvm {
 namespace ansor {
@@ -26,15 +27,8 @@ using Loop = std::pair<std::int64_t, std::int32_t>;
 /*! \return The loops of every stage of a state, as they are nested; empty for what is no state. */
 std::vector<std::vector<Loop>> LoopsOf(StateReader* reader, const abi::Object* object);
 
-/*! \return The object as what it is, or null if it is something else. */
-template <typename T>
-const T* As(StateReader* reader, const abi::Object* object, TypeTag tag) {
-  if (object == nullptr || reader->Tag(*object) != tag) return nullptr;
-  return static_cast<const T*>(object);
-}
-
-/*! \return The Array, or null if it is none of plausible size. */
-const abi::Array* ListOf(StateReader* reader, const abi::Object* object);
+/*! \return Whether each stage of a state is inlined; empty for what is no state. */
+std::vector<bool> InlinedOf(StateReader* reader, const abi::Object* object);
 
 /*! \brief An axis of no operation: the loop is of several. */
 constexpr std::size_t kFused = static_cast<std::size_t>(-1);
@@ -49,15 +43,22 @@ struct StageNote {
   std::int64_t shared_for = kUnknown;
   /*! \brief Number of the stage that it is computed in, and the loop there. */
   std::int64_t computed_in = kUnknown, loop = kUnknown;
+  bool inlined = false;
   /*! \brief Axis of each loop; empty where they are not followed. */
   std::vector<std::size_t> axes;
   /*! \brief How much of each axis its first split leaves inside; 0 if it was not split. */
   std::vector<std::int64_t> tiles;
+  /*! \brief Its loops, if they are followed. Of a stage that is computed in another, those that no
+   * split made have extents which only TVM infers: not known here. */
+  std::vector<Loop> loops;
+  bool has_loops = false;
 };
 
-/*! \brief How many axes an operation has. */
+/*! \brief The axes of an operation. */
 struct AxisCount {
   std::size_t spatial, reduce;
+  /*! \brief Of each axis, or empty where they are not known. */
+  std::vector<std::int64_t> extents = {};
 };
 
 /*! \brief Follows the steps that add stages, divide loops or say where a stage is computed. */
@@ -67,14 +68,16 @@ class StageList {
   explicit StageList(const std::vector<AxisCount>& operations);
 
   /*! \return Whether the steps could be followed. */
-  bool Follow(StateReader* reader, const abi::Array& steps);
+  bool Follow(const PrimitiveSequence& program);
 
   const std::vector<StageNote>& stages() const { return stages_; }
 
  private:
   void Insert(std::size_t position, std::size_t operation, bool follow_axes);
-  bool Apply(StateReader* reader, const abi::Object& object);
-  bool CacheRead(StateReader* reader, std::int64_t stage, const abi::CacheReadStep& step);
+  /*! \brief The loops of a stage that no step has divided. */
+  void Restart(StageNote* stage, bool with_reduce);
+  bool Apply(const PrimitiveSequence& program, std::size_t step);
+  bool CacheRead(const PrimitiveSequence& program, std::int64_t stage, const std::int64_t* value);
   bool Has(std::int64_t stage) const {
     return stage >= 0 && stage < static_cast<std::int64_t>(stages_.size());
   }

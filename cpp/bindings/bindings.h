@@ -19,6 +19,7 @@ namespace bindings {
 /*! \brief The embedding a caller wants filled: C-contiguous, so that NumPy never copies it. */
 using Embedding = pybind11::array_t<float, pybind11::array::c_style>;
 
+void RegisterBreeding(pybind11::module_& module);
 void RegisterLayout(pybind11::module_& module);
 void RegisterNetwork(pybind11::module_& module);
 void RegisterRecords(pybind11::module_& module);

@@ -18,4 +18,5 @@ PYBIND11_MODULE(_core, module) {
   tlp_tvm::bindings::RegisterRecords(module);
   tlp_tvm::bindings::RegisterStates(module);
   tlp_tvm::bindings::RegisterTraces(module);
+  tlp_tvm::bindings::RegisterBreeding(module);
 }

@@ -19,7 +19,8 @@ namespace {
 
 const void* PointerOf(std::uintptr_t handle) { return reinterpret_cast<const void*>(handle); }
 
-using Operation = std::tuple<std::int64_t, int, std::size_t, std::size_t>;
+using Extents = std::vector<std::int64_t>;
+using Operation = std::tuple<std::int64_t, int, Extents, Extents>;
 using Dimensions = std::vector<std::vector<std::pair<std::size_t, std::int64_t>>>;
 using Read = std::tuple<std::size_t, std::size_t, Dimensions>;
 
@@ -30,13 +31,16 @@ ansor::GpuGraph GraphOf(const std::vector<Operation>& operations, const std::vec
       throw py::value_error("operations: expected vectors of 0, 1 or 2, found another number");
     }
     graph.operations.push_back({bytes, static_cast<ansor::Vectors>(vectors)});
-    graph.axes.push_back({spatial, reduce});
+    Extents extents = spatial;
+    extents.insert(extents.end(), reduce.begin(), reduce.end());
+    graph.axes.push_back({spatial.size(), reduce.size(), std::move(extents)});
   }
   for (const auto& [reader, read, dimensions] : reads) {
     if (reader >= operations.size() || read >= operations.size()) {
       throw py::value_error("reads: expected places of operations, found one behind the last");
     }
-    const auto axes = std::get<2>(operations[reader]) + std::get<3>(operations[reader]);
+    const auto axes =
+        std::get<2>(operations[reader]).size() + std::get<3>(operations[reader]).size();
     for (const auto& dimension : dimensions) {
       for (const auto& [axis, factor] : dimension) {
         if (axis >= axes)
@@ -50,9 +54,11 @@ ansor::GpuGraph GraphOf(const std::vector<Operation>& operations, const std::vec
 
 void RegisterGpuGraph(py::module_& module) {
   py::class_<ansor::GpuGraph>(module, "GpuGraph", "A task's graph for `gpu_faults`.")
-      .def(py::init(&GraphOf), py::arg("operations"), py::arg("reads"),
-           "Operations: bytes of an element, ansor::Vectors, spatial and reduce axes. Reads: "
-           "places of the reader and of what it reads, and of each dimension axes with factors.");
+      .def(
+          py::init(&GraphOf), py::arg("operations"), py::arg("reads"),
+          "Operations: bytes of an element, ansor::Vectors, extents of spatial and of reduce axes, "
+          "-1 where unknown. Reads: "
+          "places of the reader and of what it reads, and of each dimension axes with factors.");
 }
 
 }  // namespace

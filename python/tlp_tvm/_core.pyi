@@ -45,7 +45,7 @@ def setting_ranges() -> dict[str, tuple[int, int]]: ...
 class GpuGraph:
     def __init__(
         self,
-        operations: list[tuple[int, int, int, int]],
+        operations: list[tuple[int, int, list[int], list[int]]],
         reads: list[tuple[int, int, list[list[tuple[int, int]]]]],
     ) -> None: ...
 
@@ -69,6 +69,68 @@ class StateReader:
         graph: GpuGraph,
         threads: int = 0,
     ) -> NDArray[np.uint8]: ...
+
+class Herd:
+    def __len__(self) -> int: ...
+    @property
+    def hashes(self) -> NDArray[np.uint64]: ...
+    @property
+    def forms(self) -> NDArray[np.int64]: ...
+    def take(self, places: NDArray[np.intp]) -> Herd: ...
+    def steps(self, i: int) -> list[list[Any]]: ...
+    def text(self, i: int) -> str: ...
+    def encode(self, encoder: Encoder, out: NDArray[np.float32], threads: int) -> dict[str, Any]: ...
+    def score(
+        self, encoder: Encoder, network: Network, head: int, columns: NDArray[np.intp], threads: int
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]: ...
+
+class BreedingPlan:
+    def __init__(
+        self,
+        *,
+        changes: list[float],
+        unrolls: list[int],
+        most_innermost: int,
+        another: float,
+        fresh: float,
+        cross: float,
+        alter: float,
+    ) -> None: ...
+
+class GpuRules:
+    def __init__(
+        self,
+        *,
+        graph: GpuGraph,
+        threads_per_block: int,
+        shared_bytes_per_block: int,
+        vthreads: int,
+        vector_bytes: int,
+    ) -> None: ...
+    def faults(self, herd: Herd) -> NDArray[np.uint8]: ...
+
+class Stock:
+    def __init__(self) -> None: ...
+    @property
+    def sketches(self) -> int: ...
+    @property
+    def forms(self) -> int: ...
+    def add_states(self, reader: StateReader, handle: int) -> Herd: ...
+    def add_records(self, block: RecordBlock) -> Herd: ...
+    def joined(self, herds: list[Herd]) -> Herd: ...
+    def cross(self, programs: Herd, first: int, second: int, seed: int) -> Herd: ...
+    def breed(
+        self,
+        parents: Herd,
+        weights: NDArray[np.float64],
+        plan: BreedingPlan,
+        *,
+        count: int,
+        seed: int,
+        known: NDArray[np.uint64],
+        gpu: GpuRules | None,
+        threads: int,
+    ) -> tuple[Herd, dict[str, int]]: ...
 
 def read_block(
     text: bytes | bytearray | memoryview, path: str, first_line: int, skip: bool, threads: int

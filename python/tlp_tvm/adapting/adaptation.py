@@ -109,6 +109,20 @@ class TaskAdapter:
         """
         return self._current().expected(embeddings.reshape(len(embeddings), -1), scores)
 
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        """Entries of a flattened embedding that `speeds_by` looks at."""
+        return self._current().columns
+
+    def speeds_by(self, entries: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The same as `speeds`, by those entries alone.
+
+        Args:
+            entries: (N, columns) of the embeddings.
+            scores: (N,) of the model.
+        """
+        return self._current().expected_by(entries, scores)
+
     def covariance(self, embeddings: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float64]:
         """What is left to learn of programs, after the measurements.
 

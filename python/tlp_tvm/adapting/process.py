@@ -105,8 +105,17 @@ class Process:
         Returns:
             (N,) in the unit of the speeds.
         """
+        return self.expected_by(rows[:, self.columns], scores)
+
+    def expected_by(self, entries: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The same, by what it looks at alone.
+
+        Args:
+            entries: (N, columns) of the embeddings.
+            scores: (N,) of the model.
+        """
         better = scores - self.score_centre
-        known = self._known(self._seen(rows), better)
+        known = self._known(self._seen(entries), better)
         return np.asarray(self.speed_centre + SLOPE * better + known @ self.weights, np.float32)
 
     def covariance(self, rows: NDArray[np.float32], scores: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -120,14 +129,14 @@ class Process:
             (N, N) covariance of their speeds, in squares of the unit.
         """
         better = scores - self.score_centre
-        seen = self._seen(rows)
+        seen = self._seen(rows[:, self.columns])
         known = self._known(seen, better)
         between = _covariance(_distances(seen, seen), self.reach, better)
         return np.asarray(self.variance * (between - known @ self.precision @ known.T), np.float64)
 
-    def _seen(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _seen(self, entries: NDArray[np.float32]) -> NDArray[np.float32]:
         """Programs as the fit sees them."""
-        return np.asarray((rows[:, self.columns] - self.centre) / self.scale, np.float32)
+        return np.asarray((entries - self.centre) / self.scale, np.float32)
 
     def _known(self, seen: NDArray[np.float32], better: NDArray[np.float32]) -> NDArray[np.float64]:
         """(N, n) covariance with the measured programs, over `variance`."""

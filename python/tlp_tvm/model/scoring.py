@@ -114,6 +114,11 @@ class ScoringModel:
     def _native(self) -> _core.Network | None:
         return native_network(self.config.settings, self.network)
 
+    @property
+    def native(self) -> _core.Network | None:
+        """The native network, if that scores: on a CPU, and of a kind that the core computes."""
+        return self._native if self.device.type == "cpu" else None
+
     def _scored(self, X: Embedding, column: int) -> NDArray[np.float32]:
         """(N, 1), or (N, P) for all heads."""
         if X.ndim != 3 or X.shape[1:] != (self.layout.length, self.layout.width):
@@ -121,8 +126,8 @@ class ScoringModel:
                 f'model {self.name}: expected embeddings of the layout "{self.layout.name}" '
                 f"(N, {self.layout.length}, {self.layout.width}), found {X.shape}"
             )
-        if self.device.type == "cpu" and self._native is not None:
-            return self._native.score(np.ascontiguousarray(X, np.float32), column, torch.get_num_threads())
+        if self.native is not None:
+            return self.native.score(np.ascontiguousarray(X, np.float32), column, torch.get_num_threads())
         network = self.network
         if column == _ALL:
             return self._by_torch(X, network, len(self.platforms))

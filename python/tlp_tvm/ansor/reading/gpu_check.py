@@ -6,11 +6,13 @@ states are read natively. The check errs on one side only: what it refuses, TVM 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm import _core
 from tlp_tvm.ansor.loading.locate import tvm_info
 from tlp_tvm.ansor.networks.tasks import NVIDIA_GPU
 from tlp_tvm.ansor.reading.gpu_graph import graph_of
@@ -47,6 +49,11 @@ class GpuCheck:
                 "vector_bytes": int(hardware.vector_unit_bytes) or NVIDIA_GPU["vector_unit_bytes"],
                 "graph": graph_of(task.compute_dag),
             }
+
+    @functools.cached_property
+    def rules(self) -> _core.GpuRules | None:
+        """The same for programs that TVM has not seen; None for a CPU."""
+        return _core.GpuRules(**self._limits) if self._limits else None
 
     def faults(self, states: Any) -> NDArray[np.uint8]:
         """Say which programs cannot run.

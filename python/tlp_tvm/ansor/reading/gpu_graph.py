@@ -28,7 +28,9 @@ def graph_of(dag: Any) -> _core.GpuGraph:
         spatial, reduced = list(getattr(operation, "axis", ())), list(getattr(operation, "reduce_axis", ()))
         size = max(1, kind.bits * kind.lanes // 8)
         vectors = 2 if not operation.input_tensors else int(plain[operation])
-        operations.append((size, vectors, len(spatial), len(reduced)))
+        operations.append(
+            (size, vectors, [_extent(axis) for axis in spatial], [_extent(axis) for axis in reduced])
+        )
         variables = [axis.var for axis in spatial + reduced]
         for producer in {load.producer.op for load in accesses}:
             same = [load for load in accesses if load.producer.op == producer]
@@ -36,6 +38,11 @@ def graph_of(dag: Any) -> _core.GpuGraph:
             if dimensions is not None:
                 reads.append((place[operation], place[producer], dimensions))
     return _core.GpuGraph(operations, reads)
+
+
+def _extent(axis: Any) -> int:
+    """Turns of an axis; -1 where they are not constant."""
+    return int(getattr(getattr(axis.dom, "extent", None), "value", -1))
 
 
 def _look_at(tvm: Any, operation: Any) -> tuple[bool, list[Any]]:

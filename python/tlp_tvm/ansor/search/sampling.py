@@ -35,7 +35,7 @@ def sample_states(task: Any, n: int, seed: int = 0) -> list[Any]:
         if len(states) >= n or fruitless == 2:
             break
         before = len(states)
-        for state in _initial_population(task, max(n - before, _FEWEST), seed * n + round_number):
+        for state in drawn_states(task, max(n - before, _FEWEST), seed * n + round_number):
             states.setdefault(_record(task, state), state)
         fruitless = fruitless + 1 if len(states) == before else 0
     return list(states.values())
@@ -57,7 +57,14 @@ def _record(task: Any, state: Any) -> str:
     return str(auto_scheduler._ffi_api.SerializeMeasureInput(auto_scheduler.MeasureInput(task, state)))
 
 
-def _initial_population(task: Any, n: int, seed: int) -> list[Any]:
+def drawn_states(task: Any, n: int, seed: int) -> list[Any]:
+    """One draw of TVM's: random programs of a task, a few of them perhaps alike.
+
+    Args:
+        task: `auto_scheduler.SearchTask`.
+        n: how many are wanted; TVM gives up earlier where it finds few that can run.
+        seed: any integer.
+    """
     auto_scheduler = load_tvm().auto_scheduler
     policy = auto_scheduler.SketchPolicy(
         task,

@@ -1,0 +1,1 @@
+"""Programs bred natively, by the thousand, before TVM sees one."""
