@@ -18,6 +18,7 @@ from tlp_tvm.comparison.comparing import _largest
 from tlp_tvm.comparison.comparison_plot import draw_comparison
 from tlp_tvm.comparison.stopwatch import PARTS
 from tlp_tvm.errors import ComparisonError
+from tlp_tvm.folder_lock import held
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
 
@@ -107,6 +108,14 @@ def test_a_whole_comparison_is_not_searched_again(compared: tuple[Path, Turns]) 
 def test_another_comparison_in_the_same_folder_is_refused(compared: tuple[Path, Turns]) -> None:
     with pytest.raises(ComparisonError, match="expected a comparison with trials 9, found 8; choose another"):
         compare(settings(compared[0], trials=9))
+
+
+def test_two_comparisons_in_one_folder_are_refused(compared: tuple[Path, Turns]) -> None:
+    with (
+        held(compared[0], ComparisonError, ""),
+        pytest.raises(ComparisonError, match="expected nobody else to write there, found process"),
+    ):
+        compare(settings(compared[0]))
 
 
 @pytest.mark.parametrize("entry", ["weights", "cpu", "measure", "code", "versions"])

@@ -184,9 +184,17 @@ def test_a_full_disk_stops_the_run_with_a_sentence_and_keeps_what_was_whole(tmp_
     assert tune_network(settings(run)).reused == 1
 
 
-def test_two_tunings_of_one_folder_are_refused(result: TuneResult) -> None:
-    with held(result.log.parent, TuningError, ""):
-        assert "expected nobody else to write there, found process" in refused(settings(result.log.parent))
+def test_two_tunings_of_one_folder_are_refused_and_the_second_mends_no_log(
+    result: TuneResult, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(result.log.parent, run)
+    with (run / "log.json").open("ab") as log:
+        log.write(b'{"i": [[')  # what the first is writing
+    before = (run / "log.json").read_bytes()
+    with held(run, TuningError, ""):
+        assert "expected nobody else to write there, found process" in refused(settings(run))
+        assert (run / "log.json").read_bytes() == before
 
 
 def test_time_ends_the_measuring_and_what_is_there_is_used(

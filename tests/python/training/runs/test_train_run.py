@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from programs import LAYOUT, write_dataset
-from tlp_tvm.errors import DatasetError
+from tlp_tvm.errors import DatasetError, TrainingError
+from tlp_tvm.folder_lock import held
 from tlp_tvm.training.runs.train_run import Recipe, TrainCallbacks, train_model
 from trainings import SHORT
 
@@ -35,6 +36,15 @@ def test_the_validation_split_chooses_the_epoch(built: Path, tmp_path: Path) -> 
         (6, ["train"] * 2, 4, 2),
         (8, None, 0, 0),
     ]
+
+
+def test_two_trainings_into_one_folder_are_refused(built: Path, tmp_path: Path) -> None:
+    recipe = Recipe(LAYOUT, {"hidden": 8}, replace(SHORT, epochs=1))
+    with (
+        held(tmp_path / "run", TrainingError, ""),
+        pytest.raises(TrainingError, match="expected nobody else to write there, found process"),
+    ):
+        train_model(built, tmp_path / "run", recipe, device="cpu")
 
 
 def test_tasks_held_out_at_random_may_lack_a_platform(tmp_path: Path) -> None:
