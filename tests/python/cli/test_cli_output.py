@@ -28,6 +28,13 @@ def test_brackets_of_a_message_are_not_markup(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("printer", [common.console, common.progress_console])
+def test_what_is_printed_is_text(printer: Console) -> None:
+    with printer.capture() as printed:
+        printer.print(MARKUP)
+    assert printed.get() == f"{MARKUP}\n"
+
+
 def test_fields_of_a_message_are_said_as_options(tmp_path: Path) -> None:
     assert refused("collect", "mlp", "--out", tmp_path, "--labels", "7%") == (
         "error: --labels 7%: expected --programs-from, a folder with programs to choose from, found none; "

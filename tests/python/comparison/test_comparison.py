@@ -19,8 +19,10 @@ from tlp_tvm.comparison.comparison_plot import draw_comparison
 from tlp_tvm.comparison.stopwatch import PARTS
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.folder_lock import held
+from tlp_tvm.machine.code import code_digest
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.model.checkpoint import weights_digest
 
 TRIALS = 8
 MODELS = ("tlp-online", "tlp-top", "xgb", "random")
@@ -126,6 +128,7 @@ def test_conditions_that_changed_are_refused(
     path = tmp_path / "run" / "comparison.json"
     content = json.loads(path.read_text())
     assert entry in content
+    assert (content["weights"], content["code"]) == (weights_digest("epyc"), code_digest())
     path.write_text(json.dumps({**content, entry: "another"}))
     with pytest.raises(ComparisonError) as refused:
         compare(settings(tmp_path / "run"))
