@@ -92,6 +92,8 @@ class Framework(Protocol):
     """Name of the record file in the folder of a tuning."""
     layouts: tuple[str, ...]
     """Preset layouts of its programs; the last one has the framework's name."""
+    caches: str
+    """How it can time programs for a CPU at best, one of `measuring.child.CACHES`."""
     has_store_rows: bool
     """Whether `store_rows` gives any."""
 

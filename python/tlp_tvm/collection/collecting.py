@@ -103,7 +103,7 @@ class _Collection:
         )
 
     def _how(self, target: Any) -> MeasureSettings:
-        how = self.settings.measure
+        how = self.settings.measure.with_caches(self.framework.caches)
         if how.timing.realtime and not realtime_allowed():
             raise CollectionError(
                 "`realtime`: expected the right to a real-time priority, found none; run as root or with "
@@ -254,6 +254,7 @@ class _Collection:
             "labels": settings.labels or None,
             "seed": settings.seed,
             "measure": dataclasses.asdict(how),
+            "caches": how.timing.caches,
             "cpu": this_cpu().model if settings.fleet is None else None,
             "versions": {
                 "tlp_tvm": __version__,

@@ -48,6 +48,7 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
     """
     observer = observer or CompareObserver()
     framework = framework_named(settings.framework)
+    settings = dataclasses.replace(settings, measure=settings.measure.with_caches(framework.caches))
     target = framework.target(settings.target, here=True)
     scorer = _scorer(settings)
     tasks = _largest(framework.plan(settings.networks, target, observer.step, None), settings.tasks)

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import os
 import signal
+import statistics
 import threading
 import time
 import traceback
@@ -30,6 +31,15 @@ _ORPHAN_POLL_S = 0.5
 _PAUSE = 0.15
 """Share of its time that a timing at a real-time priority waits afterwards; see `_undisturbed`."""
 
+COLD, WARM = "cold", "warm"
+CACHES = (COLD, WARM)
+
+FLUSH = "cache_flush_cpu_non_first_arg"
+"""TVM's function that takes every argument but the first out of the caches."""
+
+_FEWEST, _MOST = 5, 100
+"""Runs of a timing with cold caches, whose median it is."""
+
 T = TypeVar("T")
 
 
@@ -42,12 +52,16 @@ class Timing:
         min_repeat_ms: each timing repeats the program until this much time has passed.
         once_above_ms: a program that takes longer than this is timed for one run alone.
         realtime: whether nothing else runs on a core that times (needs the right to a real-time priority).
+        caches: one of `CACHES`: "cold", without the weights before each run of a program for a CPU, as when a
+            network runs; or "warm", as a program that runs over and over leaves them. Files that do not say
+            which are of "warm".
     """
 
     repeat: int = 3
     min_repeat_ms: int = 20
     once_above_ms: float = 150.0
     realtime: bool = False
+    caches: str = COLD
 
 
 @dataclass(frozen=True)
@@ -135,7 +149,7 @@ def wait(task: str, seconds: float) -> None:
     _yardsticks.wait(task, seconds)
 
 
-def timed(module: Any, device: Any, arrays: list[Any], timing: Timing) -> tuple[float, ...]:
+def timed(module: Any, device: Any, arrays: list[Any], timing: Timing, cool: str = "") -> tuple[float, ...]:
     """Run a program over and over.
 
     Args:
@@ -143,9 +157,11 @@ def timed(module: Any, device: Any, arrays: list[Any], timing: Timing) -> tuple[
         device: where its arguments are.
         arrays: its arguments.
         timing: how.
+        cool: name of the function of TVM's that takes the weights among the arguments out of the caches,
+            called before each run; empty to leave them there.
 
     Returns:
-        Seconds a run, one for each repeat.
+        Seconds a run, one for each repeat: the mean of its runs, or with cold weights their median.
     """
     entry = module[module.entry_name]
 
@@ -162,6 +178,8 @@ def timed(module: Any, device: Any, arrays: list[Any], timing: Timing) -> tuple[
             break
     else:
         return (once,)
+    if cool:
+        return _timed_cold(module, device, arrays, timing, cool)
     if timing.realtime and once * 1e3 > timing.min_repeat_ms:
         return tuple(run_once() for _ in range(timing.repeat))
     timer = module.time_evaluator(
@@ -169,6 +187,21 @@ def timed(module: Any, device: Any, arrays: list[Any], timing: Timing) -> tuple[
     )
     with _undisturbed(timing.realtime):
         return tuple(float(cost) for cost in timer(*arrays).results)
+
+
+def _timed_cold(module: Any, device: Any, arrays: list[Any], timing: Timing, cool: str) -> tuple[float, ...]:
+    """Medians of runs that each begin with cold weights."""
+
+    def seconds_of(runs: int) -> list[float]:
+        timer = module.time_evaluator(module.entry_name, device, number=1, repeat=runs, f_preproc=cool)
+        with _undisturbed(timing.realtime):
+            return [float(cost) for cost in timer(*arrays).results]
+
+    began = time.perf_counter()
+    seconds_of(2)
+    each = (time.perf_counter() - began) / 3  # the timer has a run of its own before
+    runs = min(_MOST, max(_FEWEST, int(timing.min_repeat_ms * 1e-3 / each)))
+    return tuple(statistics.median(seconds_of(runs)) for _ in range(timing.repeat))
 
 
 @contextlib.contextmanager

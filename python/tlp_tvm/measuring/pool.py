@@ -79,6 +79,16 @@ class MeasureSettings:
     again: int = 2
     wait_s: float = 2.0
 
+    def with_caches(self, best: str) -> MeasureSettings:
+        """The same for what can be timed with cold caches, or cannot.
+
+        Args:
+            best: one of `measuring.child.CACHES`; "cold" leaves the choice as it is.
+        """
+        if best == child_side.COLD:
+            return self
+        return dataclasses.replace(self, timing=dataclasses.replace(self.timing, caches=best))
+
 
 class MeasuringPool(abc.ABC):
     """The children; a context manager. A framework says what a program is."""

@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.ansor.measuring.work import compiled
-from tlp_tvm.measuring.child import COMPILE, NO_ERROR, RUNTIME, Outcome, Timing, last_line, timed
+from tlp_tvm.measuring.child import (
+    COLD,
+    COMPILE,
+    FLUSH,
+    NO_ERROR,
+    RUNTIME,
+    Outcome,
+    Timing,
+    last_line,
+    timed,
+)
 from tlp_tvm.measuring.fleet import Fleet
 
 NO_DEVICE, BUSY = 100, 101
@@ -107,7 +117,8 @@ def run(path: str, kind: str, timing: Timing, inputs: dict[str, Any]) -> Outcome
                 continue
             arrays.append(tvm.nd.empty(shape, dtype, device))
             fill(arrays[-1])
-        costs = timed(module, device, arrays, replace(timing, realtime=False))
+        cool = FLUSH if timing.caches == COLD and kind == "llvm" else ""
+        costs = timed(module, device, arrays, replace(timing, realtime=False), cool)
         session.remove(name)
         session.remove(name.removesuffix(".tar") + ".so")
     except Exception:  # noqa: BLE001

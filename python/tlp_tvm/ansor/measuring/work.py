@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm.measuring.child import (
+    COLD,
     COMPILE,
+    FLUSH,
     INSTANTIATION,
     NO_ERROR,
     Outcome,
@@ -24,6 +26,11 @@ _NO_CSE = {"tir.disable_cse_tir": True}
 """TVM's elimination of common subexpressions takes half of the time to compile and more, and LLVM does the
 same again: programs are as fast without (`benchmarks/measuring.py` compares)."""
 
+_BATCHED = 3
+"""Axes of the operands of a batched product."""
+
+_COOL = "tlp_tvm.cool_weights"
+
 _KEPT_BYTES = 1 << 30
 """Of arrays that wait for the next program of the same shapes; filling new ones takes longer than timing."""
 
@@ -36,11 +43,13 @@ class Program:
         module: TVM's, compiled.
         tensors: its arguments.
         kind: of its target: "llvm", "cuda".
+        weights: places among the arguments of those that a network keeps constant.
     """
 
     module: Any
     tensors: list[Any]
     kind: str
+    weights: tuple[int, ...] = ()
 
 
 _programs: dict[int, Program] = {}
@@ -77,7 +86,8 @@ def run(number: int, inputs: dict[str, Any], timing: Timing, task: str, again: b
 
     def costs_of(program: Program, timing: Timing) -> tuple[float, ...]:
         device = _device_of(program)
-        return timed(program.module, device, _arrays_of(program, device, inputs), timing)
+        cool = cooling(program.weights) if timing.caches == COLD and program.kind == "llvm" else ""
+        return timed(program.module, device, _arrays_of(program, device, inputs), timing, cool)
 
     return run_kept(_programs, number, costs_of, timing, task, again)
 
@@ -109,7 +119,52 @@ def compiled(serialized: Any) -> tuple[Program | None, int, str]:
             _ = module[module.entry_name]  # LLVM compiles at the first look
     except Exception:  # noqa: BLE001
         return None, COMPILE, last_line()
-    return Program(module, list(tensors), str(target.kind.name)), NO_ERROR, ""
+    return Program(module, list(tensors), str(target.kind.name), weights_of(task.compute_dag)), NO_ERROR, ""
+
+
+def weights_of(dag: Any) -> tuple[int, ...]:
+    """Which arguments of a task are weights: those that TVM may lay out anew.
+
+    TVM says so of the second operand of a batched product too, which is an activation in networks; it has
+    three axes, and weights have two or four.
+
+    Args:
+        dag: `auto_scheduler.ComputeDAG`.
+
+    Returns:
+        Places among its tensors.
+    """
+    free = [
+        tensor
+        for operation in dag.ops
+        if hasattr(operation, "attrs") and operation.attrs and "layout_free_placeholders" in operation.attrs
+        for tensor in operation.attrs["layout_free_placeholders"]
+        if len(tensor.shape) != _BATCHED
+    ]
+    return tuple(i for i, tensor in enumerate(dag.tensors) if any(tensor.same_as(each) for each in free))
+
+
+_cooled: tuple[int, ...] = ()
+
+
+def cooling(weights: tuple[int, ...]) -> str:
+    """The name of the function that takes these arguments out of the caches; empty if there are none.
+
+    Args:
+        weights: places among the arguments.
+    """
+    global _cooled
+    _register_cooling()
+    _cooled = weights
+    return _COOL if weights else ""
+
+
+@functools.cache
+def _register_cooling() -> None:
+    import tvm
+
+    flush = tvm.get_global_func(FLUSH)
+    tvm.register_func(_COOL, lambda *arrays: flush(arrays[0], *(arrays[i] for i in _cooled)))
 
 
 @functools.cache

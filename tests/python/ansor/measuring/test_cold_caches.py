@@ -1,0 +1,84 @@
+"""Programs are timed as a network runs them: without their weights in the caches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.measuring import work
+from tlp_tvm.ansor.measuring.pools import StatePool
+from tlp_tvm.ansor.networks.builtin import load_network
+from tlp_tvm.ansor.networks.tasks import extract_tasks, operator_task
+from tlp_tvm.ansor.search.sampling import sample_states
+from tlp_tvm.measuring.child import COLD, WARM, Timing, timed
+from tlp_tvm.measuring.pool import MeasureSettings
+
+TARGET = "llvm -num-cores=1"
+
+
+@pytest.fixture(scope="module")
+def convolution() -> Any:
+    """A program of a convolution of a network."""
+    tasks = extract_tasks(load_network("dqn")[:2], TARGET)[0]
+    task = next(task for task in tasks if "conv2d" in task.desc)
+    measure = load_tvm().auto_scheduler.measure
+    return measure.MeasureInput(task, sample_states(task, 16)[0])
+
+
+def test_weights_are_what_tvm_may_lay_out_anew(convolution: Any) -> None:
+    assert work.weights_of(convolution.task.compute_dag) == (1,)
+    assert work.weights_of(operator_task("batch_matmul", TARGET).compute_dag) == ()
+
+
+def test_a_function_cools_before_each_run_and_gets_the_arguments(convolution: Any) -> None:
+    tvm = load_tvm()
+    program, _, message = work.compiled(convolution.serialize())
+    assert program is not None, message
+    arrays = [
+        tvm.nd.array(np.ones([int(extent) for extent in tensor.shape], tensor.dtype))
+        for tensor in program.tensors
+    ]
+    called: list[int] = []
+    tvm.register_func("tlp_tvm_tests.cool", lambda *given: called.append(len(given)), override=True)
+
+    costs = timed(program.module, tvm.cpu(), arrays, Timing(repeat=2, min_repeat_ms=1), "tlp_tvm_tests.cool")
+
+    assert len(costs) == 2
+    assert all(cost > 0 for cost in costs)
+    assert len(called) >= 2 * 5
+    assert set(called) == {len(arrays)}
+
+
+def test_only_the_weights_are_taken_out(convolution: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tvm = load_tvm()
+    flushed: list[tuple[Any, ...]] = []
+    original = tvm.get_global_func
+
+    def found(name: str, *others: Any) -> Any:
+        return (lambda *arrays: flushed.append(arrays)) if name == work.FLUSH else original(name, *others)
+
+    work._register_cooling.cache_clear()
+    monkeypatch.setattr(tvm, "get_global_func", found)
+    name = work.cooling((1,))
+    monkeypatch.undo()
+    arrays = [tvm.nd.array(np.full(2, i, np.float32)) for i in range(3)]
+    tvm.get_global_func(name)(*arrays)
+    work._register_cooling.cache_clear()  # the next one registers TVM's own again
+
+    [[first, *others]] = flushed
+    assert float(first.numpy()[0]) == 0.0
+    assert [float(array.numpy()[0]) for array in others] == [1.0]
+    assert work.cooling(()) == ""
+
+
+@pytest.mark.parametrize("caches", [COLD, WARM])
+def test_children_time_either_way(convolution: Any, caches: str) -> None:
+    how = MeasureSettings(children=1, timing=Timing(repeat=2, min_repeat_ms=1, caches=caches))
+    with StatePool(how, for_tvm=False) as pool:
+        [(_, outcome)] = pool.run_all(pool.build([convolution]), [convolution])
+
+    assert outcome.error == 0, outcome.message
+    assert len(outcome.costs) == 2
