@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from tlp_tvm.ansor.graph.pipeline import prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import hardware_of, quiet_builds
 from tlp_tvm.ansor.networks.builtin import canonical_name, network_from
@@ -79,5 +80,8 @@ def _for_target(task: Any, target: Any) -> Any:
 def _tasks_of(network: str, target: Any) -> Iterator[tuple[RelayTask, int]]:
     with quiet_builds():
         module, parameters, _ = network_from(network)
-        tasks, weights = extract_tasks((module, parameters), str(target), hardware_of(target))
+        prepared = prepare(module, parameters, target)
+        with prepared.operators():
+            pair = (prepared.module, prepared.parameters)
+            tasks, weights = extract_tasks(pair, str(target), hardware_of(target))
     yield from zip(map(RelayTask, tasks), weights, strict=True)

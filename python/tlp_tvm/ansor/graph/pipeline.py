@@ -1,0 +1,160 @@
+"""From a network as a file has it to one that Ansor is good at: a list of passes, in order.
+
+What is done to a network stands in its run (`run.json`, "graph"), so that a run that was begun without is
+resumed without. A pass that changes nothing of a network is not named.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tlp_tvm.ansor.graph.convolutions import channels_last
+from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
+from tlp_tvm.ansor.graph.packed_dense import packable_dense
+from tlp_tvm.ansor.graph.rows import with_fewer_axes
+from tlp_tvm.ansor.loading.locate import load_tvm
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A step.
+
+    Attributes:
+        name: in reports and in run.json.
+        why: what it gives, as a clause.
+        apply: Relay module -> Relay module.
+        only_cpu: whether it is for CPUs alone.
+    """
+
+    name: str
+    why: str
+    apply: Callable[[Any], Any]
+    only_cpu: bool = False
+
+
+def _relay_passes(*names: str) -> Callable[[Any], Any]:
+    def apply(module: Any) -> Any:
+        tvm = load_tvm()
+        passes = [getattr(tvm.relay.transform, name)() for name in names]
+        with tvm.transform.PassContext(opt_level=4):
+            return tvm.transform.Sequential([tvm.relay.transform.InferType(), *passes])(module)
+
+    return apply
+
+
+def _one_product(module: Any) -> Any:
+    """Linear layers of one input, as Q, K and V are, in one."""
+    relay = load_tvm().relay
+    module = _relay_passes("EliminateCommonSubexpr")(module)
+    return relay.transform.CombineParallelDense(2, to_batch=False)(module)
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("inference", "what only training needs is gone", _relay_passes("SimplifyInference", "FoldConstant")),
+    Pass("channels last", "convolutions in the layout that Ansor vectorises", channels_last, only_cpu=True),
+    Pass(
+        "folded scales",
+        "batch norms are in the weights",
+        _relay_passes("FoldConstant", "BackwardFoldScaleAxis", "ForwardFoldScaleAxis", "FoldConstant"),
+    ),
+    Pass("fewer axes", "linear layers are matrix products with their bias and activation", with_fewer_axes),
+    Pass("whole layer norms", "a layer norm is one kernel", with_whole_layer_norms, only_cpu=True),
+    Pass("one product", "linear layers of one input are one", _one_product),
+    Pass("fast math", "erf, exp and tanh are polynomials", _relay_passes("FastMath")),
+    Pass(
+        "tidy",
+        "constants are folded",
+        _relay_passes("SimplifyExpr", "FoldConstant", "EliminateCommonSubexpr"),
+    ),
+)
+
+PACKED = "packed weights"
+"""No pass, but left out by the same list: dense layers whose weights TVM can pack (`packed_dense`)."""
+
+ALL = (*(each.name for each in PASSES), PACKED)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A network that is ready to be split into tasks.
+
+    Attributes:
+        module: Relay module.
+        parameters: by name; none where passes ran, which make them constants.
+        passes: names of those that changed it.
+        left_out: names of those that did not run.
+    """
+
+    module: Any
+    parameters: dict[str, Any]
+    passes: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    @contextmanager
+    def operators(self) -> Iterator[None]:
+        """What its extraction and its build need of TVM's operators."""
+        with contextlib.nullcontext() if PACKED in self.left_out else packable_dense():
+            yield
+
+    def to_dict(self) -> dict[str, Any]:
+        """For run.json."""
+        return {"passes": list(self.passes), "left_out": list(self.left_out)}
+
+
+def prepare(module: Any, parameters: dict[str, Any], target: Any, leave_out: Sequence[str] = ()) -> Prepared:
+    """Run the passes.
+
+    Args:
+        module: Relay module.
+        parameters: by name.
+        target: TVM target.
+        leave_out: names of passes that are not to run.
+    """
+    if set(ALL) <= set(leave_out):
+        return Prepared(module, parameters, (), ALL)
+    tvm = load_tvm()
+    main = module["main"]
+    if parameters:
+        main = tvm.relay.build_module.bind_params_by_name(main, parameters)
+    infer, fold = tvm.relay.transform.InferType(), tvm.relay.transform.FoldConstant()
+    current = fold(infer(tvm.IRModule.from_expr(main)))
+    changed = []
+    cpu = str(target.kind.name) == "llvm"
+    for each in PASSES:
+        if each.name in leave_out or (each.only_cpu and not cpu):
+            continue
+        after = infer(each.apply(current))
+        if not tvm.ir.structural_equal(current, after):
+            changed.append(each.name)
+        current = after
+    if PACKED not in leave_out and cpu and "nn.dense" in _operators(current):
+        changed.append(PACKED)
+    return Prepared(current, {}, tuple(changed), tuple(leave_out))
+
+
+def _operators(module: Any) -> set[str]:
+    relay = load_tvm().relay
+    found: set[str] = set()
+
+    def visit(expression: Any) -> None:
+        if isinstance(expression, relay.Call):
+            found.add(str(getattr(expression.op, "name", "")))
+
+    relay.analysis.post_order_visit(module["main"], visit)
+    return found
+
+
+def left_out_of(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """The passes that a run was begun without.
+
+    Args:
+        run: content of run.json; empty for a new run.
+    """
+    if not run:
+        return ()
+    graph = run.get("graph")
+    return ALL if graph is None else tuple(map(str, graph.get("left_out", ())))

@@ -1,0 +1,80 @@
+"""The list of passes: what it does to small networks as files have them, and that they compute the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from relay_networks import constant, linear, module_of, operators_of, outputs_of
+
+from tlp_tvm.ansor.graph.pipeline import PASSES, prepare
+from tlp_tvm.ansor.loading.locate import load_tvm
+
+
+def cpu() -> Any:
+    return load_tvm().target.Target("llvm -num-cores=1")
+
+
+def convolutional(groups: int = 1) -> Any:
+    """Convolution, batch norm, activation and pooling, channels first."""
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(1, 8, 12, 12))
+    convolved = relay.nn.conv2d(x, constant(16, 8 // groups, 3, 3), padding=(1, 1), groups=groups)
+    vectors = [relay.const(np.linspace(0.5, 1.5, 16, dtype=np.float32) + i) for i in range(4)]
+    normal = relay.nn.batch_norm(convolved, *vectors)[0]
+    return module_of(relay.nn.max_pool2d(relay.nn.relu(normal), pool_size=(2, 2), strides=(2, 2)))
+
+
+def test_a_convolution_has_channels_last_and_its_batch_norm_in_its_weights() -> None:
+    before = convolutional()
+    after = prepare(before, {}, cpu())
+
+    names = operators_of(after.module)
+    assert names.count("multiply") == 0
+    assert names[0] == names[-1] == "layout_transform"
+    assert {"inference", "channels last", "folded scales"} <= set(after.passes)
+    np.testing.assert_allclose(outputs_of(after.module)[0], outputs_of(before)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_grouped_convolutions_keep_channels_first() -> None:
+    after = prepare(convolutional(groups=2), {}, cpu())
+
+    assert "channels last" not in after.passes
+    assert "layout_transform" not in operators_of(after.module)
+
+
+def test_layers_of_one_input_are_one_product() -> None:
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(1, 8, 16))
+    q, k, v = (linear(x, 1, 16, 16, seed) for seed in (1, 2, 3))
+    before = module_of(relay.add(relay.nn.batch_matmul(q, k), relay.sum(v, axis=-1, keepdims=True)))
+    after = prepare(before, {}, cpu())
+
+    assert operators_of(after.module).count("nn.dense") == 1
+    assert "one product" in after.passes
+    np.testing.assert_allclose(outputs_of(after.module)[0], outputs_of(before)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_activations_are_polynomials_within_the_bound() -> None:
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(64, 64))
+    before = module_of(relay.Tuple([relay.erf(x), relay.tanh(x), relay.exp(x), relay.nn.softmax(x)]))
+    after = prepare(before, {}, cpu())
+
+    assert "fast math" in after.passes
+    for ours, exact in zip(outputs_of(after.module), outputs_of(before), strict=True):
+        assert np.abs(ours - exact).max() <= 1e-4 * np.abs(exact).max()
+
+
+def test_passes_can_be_left_out_and_those_without_effect_are_not_named() -> None:
+    relay = load_tvm().relay
+    network = module_of(relay.erf(relay.var("x", shape=(4, 4))))
+
+    assert prepare(network, {}, cpu()).passes == ("fast math",)
+    assert prepare(network, {}, cpu(), [each.name for each in PASSES]).passes == ()
+
+
+def test_passes_for_cpus_alone_leave_a_gpus_network() -> None:
+    gpu = load_tvm().target.Target("cuda -arch=sm_80")
+
+    assert "channels last" not in prepare(convolutional(), {}, gpu).passes
