@@ -22,9 +22,9 @@ from tlp_tvm.metaschedule.reading.workload_key import workload_key
 from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
 from tlp_tvm.pages import report_page
 from tlp_tvm.tuning.flow import tune_network
+from tlp_tvm.tuning.network.tuned_library import line_that_runs, read_description, write_description
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
-from tlp_tvm.tuning.tuned_library import line_that_runs, read_description, write_description
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "torch_to_tvm.py"
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from tlp_tvm.beside.onnx_copy import EXPORTED, check_inputs, onnx_of, torch_module
 from tlp_tvm.beside.peer_kinds import OURS
 from tlp_tvm.framework import framework_named
-from tlp_tvm.tuning.tuned_library import framework_that_tuned, read_description, tensor_of
-from tlp_tvm.tuning.turns import random_values
+from tlp_tvm.tuning.network.tuned_library import framework_that_tuned, read_description, tensor_of
+from tlp_tvm.tuning.network.turns import random_values
 
 Arrays = Mapping[str, NDArray[Any]]
 Run = Callable[[], list[NDArray[Any]]]

@@ -23,8 +23,8 @@ from tlp_tvm.errors import BesideError
 from tlp_tvm.framework import framework_named
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
-from tlp_tvm.tuning.tuned_library import read_description
-from tlp_tvm.tuning.turns import difference_of
+from tlp_tvm.tuning.network.tuned_library import read_description
+from tlp_tvm.tuning.network.turns import difference_of
 
 TURNS = 7
 SECONDS = 1.0

@@ -21,10 +21,13 @@ from tlp_tvm.cli.parts.progress import MeasuringProgress, measuring_progress
 
 _NONE = float("inf")
 
+_SHOWN = 0.01
+"""Operators with a smaller share of the network are summed up."""
+
 if TYPE_CHECKING:
     from tlp_tvm.beside.beside_result import BesideResult
+    from tlp_tvm.tuning.network.turns import EndToEnd
     from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
-    from tlp_tvm.tuning.turns import EndToEnd
 
 
 def tune(
@@ -234,7 +237,7 @@ def _print(result: TuneResult) -> None:
             *counts,
             f"{task.first * 1e3:.3g}",
             f"{task.best * 1e3:.3g}",
-            f"{task.flops / task.best / 1e9:.3g}",
+            f"{task.flops / task.best / 1e9:.3g}" if task.flops > 0 else "-",
             f"{shares[task]:.0%}",
         )
     print_table(table)
@@ -246,7 +249,12 @@ def _print(result: TuneResult) -> None:
     if result.end_to_end is None:
         _say("this machine cannot run programs for that target: the network is not timed")
     else:
+        _print_operators(result)
         _say_times(result.end_to_end)
+    if result.kept_untuned:
+        _say(
+            "the network is faster untuned: the library is the untuned one; measure more programs (--trials)"
+        )
     head = f", platform {result.platform}" if result.platform else ""
     started = f", started from {result.warm} of earlier logs" if result.warm else ""
     _say(f"programs measured: {result.trials}{started}\nmodel: {result.model}{head}")
@@ -256,13 +264,50 @@ def _print(result: TuneResult) -> None:
     if result.library is None:
         _say(f"library: none, {result.no_library}")
     else:
-        from tlp_tvm.tuning.tuned_library import line_that_runs
+        from tlp_tvm.tuning.network.tuned_library import line_that_runs
 
         _say(f"library: {result.library}, run by\n  {line_that_runs(result.library.parent)}")
 
 
+def _print_operators(result: TuneResult) -> None:
+    """Where the time of the tuned network goes."""
+    from rich.table import Table
+
+    if not result.operators or result.end_to_end is None:
+        return
+    from tlp_tvm.tuning.network.operator_times import explained
+
+    flops = {task.workload_key: task.flops for task in result.tasks}
+    whole = sum(each.seconds for each in result.operators)
+    table = Table(title="the tuned network, by operator", title_justify="left")
+    table.add_column("operator", overflow="fold")
+    for name in ("x", "label ms", "inside ms", "GFLOP/s", "share"):
+        table.add_column(name, justify="right", no_wrap=True)
+    shown = [each for each in result.operators if each.seconds >= _SHOWN * whole]
+    for each in shown:
+        rate = flops.get(each.task, 0.0) / each.inside / 1e9
+        table.add_row(
+            each.name.removeprefix("tvmgen_default_fused_"),
+            str(each.count),
+            "-" if each.label is None else f"{each.label * 1e3:.3g}",
+            f"{each.inside * 1e3:.3g}",
+            f"{rate:.3g}" if rate > 0 else "-",
+            f"{each.seconds / whole:.0%}",
+        )
+    print_table(table)
+    if len(shown) < len(result.operators):
+        rest = whole - sum(each.seconds for each in shown)
+        _say(f"{len(result.operators) - len(shown)} more operators: {rest / whole:.1%} in all")
+    parts = explained(result.operators, result.end_to_end.tuned_latency)
+    _say(
+        f"labels {parts['labels'] * 1e3:.3g} ms, {parts['inside'] * 1e3:+.2g} inside the network, "
+        f"{parts['others'] * 1e3:+.2g} of operators without a label, {parts['between'] * 1e3:+.2g} between: "
+        f"{result.end_to_end.tuned_latency * 1e3:.4g} ms"
+    )
+
+
 def _say_times(ended: EndToEnd) -> None:
-    from tlp_tvm.tuning.turns import ROUNDING
+    from tlp_tvm.tuning.network.turns import ROUNDING
 
     _say(
         f"untuned {ended.untuned_latency * 1e3:.4g} ms, tuned {ended.tuned_latency * 1e3:.4g} ms: "
@@ -270,8 +315,6 @@ def _say_times(ended: EndToEnd) -> None:
     )
     if ended.difference > ROUNDING:
         _say("the outputs differ by more than rounding: do not use these records")
-    if ended.speedup < 1:
-        _say("the network is faster untuned: measure more programs (--trials)")
 
 
 def _say(text: str) -> None:

@@ -30,6 +30,7 @@ class StopOnInterrupt:
         """
         self._requested = threading.Event()
         self._deadline = deadline
+        self._enough = False
         self._previous: Any = None
 
     def __enter__(self) -> StopOnInterrupt:
@@ -50,12 +51,17 @@ class StopOnInterrupt:
 
     @property
     def time_is_up(self) -> bool:
-        """Whether the deadline has passed, and nobody asked to stop."""
-        return self._deadline is not None and time.monotonic() >= self._deadline and not self.requested
+        """Whether the deadline has passed or enough was done, and nobody asked to stop."""
+        passed = self._deadline is not None and time.monotonic() >= self._deadline
+        return (passed or self._enough) and not self.requested
 
     def request(self) -> None:
         """Stop at the next `check`."""
         self._requested.set()
+
+    def end(self) -> None:
+        """End at the next `check`, as if the deadline had passed."""
+        self._enough = True
 
     def check(self) -> None:
         """Raise if the tuning is to stop.

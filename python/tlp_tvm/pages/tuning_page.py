@@ -28,7 +28,7 @@ from tlp_tvm.pages.page import (
 from tlp_tvm.pages.past_run import ReportedTask, TuningRun, read_run
 from tlp_tvm.pages.predicted import Predicted, predict
 from tlp_tvm.pages.tuning_plots import SCATTERS, curves, scatters
-from tlp_tvm.tuning.turns import ROUNDING
+from tlp_tvm.tuning.network.turns import ROUNDING
 
 WHOLE = 40
 """Up to this many tasks, the table does not scroll."""

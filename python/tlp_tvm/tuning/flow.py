@@ -25,16 +25,20 @@ from tlp_tvm.folder_lock import held
 from tlp_tvm.framework import DEFAULT, framework_named
 from tlp_tvm.logs import mend_log
 from tlp_tvm.machine.cpu import this_cpu
+from tlp_tvm.measuring.child import WARM
 from tlp_tvm.measuring.native_messages import native_messages_to
+from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.tuning.curve import draw_curve
+from tlp_tvm.tuning.expected_gain import ExpectedGain
 from tlp_tvm.tuning.history import History, read_history
+from tlp_tvm.tuning.network.operator_times import OperatorTime
+from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import CURE, RunFolder, read_run, spent_before
 from tlp_tvm.tuning.tune_observer import Steps, TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import TaskResult, TuneResult, TuneSettings
 from tlp_tvm.tuning.tuner_protocol import Tuner
-from tlp_tvm.tuning.turns import EndToEnd
 
 UNBOUNDED_TRIALS = 100_000
 """Programs to measure where only time limits a tuning."""
@@ -116,10 +120,19 @@ class _Tuning(Steps):
         super().__init__(observer)
         self.framework = framework_named(settings.framework)
         self.settings = dataclasses.replace(
-            settings, population=settings.population or self.framework.population
+            settings,
+            population=settings.population or self.framework.population,
+            measure=self._as_before(settings),
         )
         self.failures: collections.Counter[str] = collections.Counter()
         self.deadline = time.monotonic() + settings.minutes * 60 if settings.minutes else None
+
+    def _as_before(self, settings: TuneSettings) -> MeasureSettings:
+        """How to time: a resumed run as it began, so that one log has labels of one kind."""
+        before = read_run(settings.out)
+        timing = before.get("measure", {}).get("timing", {})
+        caches = timing.get("caches", WARM) if before else self.framework.caches
+        return settings.measure.with_caches(caches)
 
     def run(self) -> TuneResult:
         settings = self.settings
@@ -168,11 +181,17 @@ class _Tuning(Steps):
             )
         with self.step("build", "building the network from the records"):
             library, no_library = tuner.build_tuned(folder)
-        ended = None
+        ended, kept_untuned = None, False
+        operators: list[OperatorTime] = []
         if tuner.runs_here:
             with self.step("compare", "timing the network, untuned and tuned in turns"):
                 ended = tuner.compare(settings.turns)
-        return self._finish(folder, history, len(known), taken, library, no_library, ended)
+                operators = tuner.operators(folder)
+            if library is not None and ended is not None and ended.speedup < 1:
+                kept_untuned = True
+                library = tuner.keep_untuned(folder)
+        times = (ended, operators, kept_untuned)
+        return self._finish(folder, history, len(known), taken, library, no_library, times)
 
     def _read(self, folder: RunFolder) -> History:
         return read_history(folder.log, [task["workload_key"] for task in self.planned])
@@ -186,8 +205,15 @@ class _Tuning(Steps):
         tuner.prepare(folder, history)
         weights = [int(task["weight"]) for task in self.planned]
         best = tuner.known(folder, history)
-        progress = Progress(folder.log, weights, len(history), best, self.failures, self.observer)
         stop = StopOnInterrupt(self.deadline)
+        gain = None if self.deadline is None else ExpectedGain(self.deadline)
+
+        def on_estimate(estimate: float) -> None:
+            if gain is not None and gain.note(estimate):
+                stop.end()
+
+        known = (len(history), best)
+        progress = Progress(folder.log, weights, *known, self.failures, self.observer, on_estimate)
         with ExitStack() as stack:
             output = stack.enter_context(folder.tvm_log.open("ab"))
             if settings.hide_messages:
@@ -242,9 +268,10 @@ class _Tuning(Steps):
         taken: set[str],
         library: Path | None,
         no_library: str,
-        ended: EndToEnd | None,
+        times: tuple[EndToEnd | None, list[OperatorTime], bool],
     ) -> TuneResult:
         tuner, settings = self.tuner, self.settings
+        ended, operators, kept_untuned = times
         weights = [int(task["weight"]) for task in self.planned]
         curve = folder.curve if np.isfinite(history.latencies).any() else None
         if curve is not None:
@@ -264,6 +291,8 @@ class _Tuning(Steps):
             tasks=tasks,
             estimate=sum(ran) if ran else np.inf,
             end_to_end=ended,
+            operators=operators,
+            kept_untuned=kept_untuned,
             seconds=dict(self.seconds),
             log=folder.log,
             best=tuner.best_file(folder),
@@ -298,6 +327,7 @@ class _Tuning(Steps):
             "model": tuner.model,
             "model_source": tuner.model_source,
             "platform": tuner.platform,
+            "graph": tuner.graph,
             "seed": settings.seed,
             "online": settings.online,
             "population": settings.population,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +29,7 @@ class Progress:
         best: Sequence[float],
         failures: collections.Counter[str],
         observer: TuneObserver,
+        on_estimate: Callable[[float], None] = lambda _estimate: None,
     ) -> None:
         """Begin.
 
@@ -39,6 +40,7 @@ class Progress:
             best: latency of each task in seconds so far; infinity for a task without one.
             failures: reason to how many programs failed for it; counted up.
             observer: receives the progress.
+            on_estimate: receives the latency of the network, seconds, after each program.
         """
         self.trials = trials
         self.error: TuningError | None = None
@@ -47,6 +49,7 @@ class Progress:
         self._best = np.array(best, np.float64)
         self._failures = failures
         self._observer = observer
+        self._on_estimate = on_estimate
 
     def write(self, record: str) -> None:
         """Bring a record to the disk.
@@ -65,7 +68,9 @@ class Progress:
         self.trials += 1
         if reason:
             self._failures[reason] += 1
-        self._observer.measured(self.trials, float(self._best @ self._weights), self._failures)
+        estimate = float(self._best @ self._weights)
+        self._observer.measured(self.trials, estimate, self._failures)
+        self._on_estimate(estimate)
 
     def ran(self, task: int, latency: float) -> None:
         """A program of a task ran so fast, in seconds."""

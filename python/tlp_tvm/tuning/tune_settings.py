@@ -13,7 +13,8 @@ from tlp_tvm.adapting.search_scores import Scorer
 from tlp_tvm.errors import TuningError
 from tlp_tvm.framework import DEFAULT
 from tlp_tvm.measuring.pool import MeasureSettings
-from tlp_tvm.tuning.turns import EndToEnd
+from tlp_tvm.tuning.network.operator_times import OperatorTime, explained
+from tlp_tvm.tuning.network.turns import EndToEnd
 
 CHOICES = ("diverse", "top")
 SCHEDULERS = ("gradient", "headroom")
@@ -135,6 +136,8 @@ class TuneResult:
         tasks: of the network.
         estimate: weighted sum of the tasks' best, seconds; infinity where nothing was measured.
         end_to_end: latency of the whole network, untuned and tuned; None where this machine cannot run it.
+        operators: the tuned network, operator by operator, heaviest first; empty where that is not known.
+        kept_untuned: whether the library is the untuned network, as the tuned one was no faster.
         seconds: spent by step: "tasks", "search", "measure", "build"; by earlier calls of the run too.
         log: TVM's record file.
         best: record file with the program that was taken of each task, for `ApplyHistoryBest`.
@@ -155,6 +158,8 @@ class TuneResult:
     tasks: list[TaskResult]
     estimate: float
     end_to_end: EndToEnd | None
+    operators: list[OperatorTime]
+    kept_untuned: bool
     seconds: dict[str, float]
     log: Path
     best: Path
@@ -178,6 +183,7 @@ class TuneResult:
                 "tuned_latency": ended.tuned_latency,
                 "speedup": ended.speedup,
             }
+            value["explained"] = explained(self.operators, ended.tuned_latency) if self.operators else None
         for name in ("log", "best", "library", "curve", "report"):
             value[name] = None if value[name] is None else str(value[name])
         value["estimate"] = None if math.isinf(self.estimate) else self.estimate

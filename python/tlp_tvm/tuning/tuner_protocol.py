@@ -9,9 +9,10 @@ from typing import IO, Any, Protocol
 from tlp_tvm.measuring.pool import MeasuringPool
 from tlp_tvm.measuring.stopping import StopOnInterrupt
 from tlp_tvm.tuning.history import History
+from tlp_tvm.tuning.network.operator_times import OperatorTime
+from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import RunFolder
 from tlp_tvm.tuning.tune_progress import Progress
-from tlp_tvm.tuning.turns import EndToEnd
 
 
 class Tuner(Protocol):
@@ -25,6 +26,8 @@ class Tuner(Protocol):
     """By what it can be loaded again."""
     platform: str
     """The head that scores."""
+    graph: dict[str, Any] | None
+    """What was done to the network before it was split into tasks, for run.json; None where nothing is."""
     runs_here: bool
     """Whether this machine runs programs for the target."""
     error: BaseException | None
@@ -89,6 +92,14 @@ class Tuner(Protocol):
 
     def best_file(self, folder: RunFolder) -> Path:
         """Where the programs taken are."""
+        ...
+
+    def operators(self, folder: RunFolder) -> list[OperatorTime]:
+        """The tuned network by operator, heaviest first; empty where that cannot be told."""
+        ...
+
+    def keep_untuned(self, folder: RunFolder) -> Path:
+        """Put the untuned network in the place of the library."""
         ...
 
     def compare(self, turns: int) -> EndToEnd | None:

@@ -18,8 +18,8 @@ from tlp_tvm.errors import TuningError
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.tuning.flow import tune_network
+from tlp_tvm.tuning.network.tuned_library import line_that_runs
 from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
-from tlp_tvm.tuning.tuned_library import line_that_runs
 
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 

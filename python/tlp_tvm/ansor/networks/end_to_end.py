@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.layout_rewrite import best_records
 from tlp_tvm.errors import TuningError
-from tlp_tvm.tuning.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
+from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
 
 
 def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
@@ -39,7 +39,7 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
 
 def build_tuned(
     module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str], keys: set[str]
-) -> Any:
+) -> tuple[Any, dict[str, str]]:
     """Compile a network with the best record of each task; a task without one gets TVM's own schedule.
 
     What can fail for a program that was measured is the rewriting of its weights: then it is left out.
@@ -51,6 +51,9 @@ def build_tuned(
         log: TVM's record file.
         kept: workload keys of tasks whose weights stay as they are.
         keys: workload keys of all tasks.
+
+    Returns:
+        What TVM built; and name of each of its functions to the workload key of its task.
 
     Raises:
         TuningError: TVM cannot compile it, as for a GPU without its compiler.
@@ -79,7 +82,9 @@ def _reason(failure: BaseException) -> str:
     return lines[-1] if lines else type(failure).__name__
 
 
-def _build_tuned(module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str]) -> Any:
+def _build_tuned(
+    module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str]
+) -> tuple[Any, dict[str, str]]:
     tvm = load_tvm()
     context = best_records(log, kept)
     fallback = tvm.auto_scheduler.dispatcher.DispatchContext.current
@@ -89,9 +94,10 @@ def _build_tuned(module: Any, parameters: dict[str, Any], target: Any, log: Path
             context,
             tvm.transform.PassContext(opt_level=3, config={"relay.backend.use_auto_scheduler": True}),
         ):
-            return tvm.relay.build(module, target=target, params=parameters)
+            built = tvm.relay.build(module, target=target, params=parameters)
     finally:
         fallback.verbose = verbose
+    return built, context.tasks
 
 
 def compare(

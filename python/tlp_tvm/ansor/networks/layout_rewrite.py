@@ -54,13 +54,29 @@ def best_records(log: Path, kept: Collection[str]) -> Any:
         kept: workload keys of the tasks whose weights stay as they are.
 
     Returns:
-        A context manager.
+        A context manager; its `tasks` say, after a build, which function (by name) is of which task (by
+        workload key).
     """
     auto_scheduler = load_tvm().auto_scheduler
     tracing = auto_scheduler.relay_integration
 
     class BestRecords(auto_scheduler.ApplyHistoryBest):  # type: ignore[misc, name-defined]
+        """Notes which function has the program of which task."""
+
+        def __init__(self, log: str) -> None:
+            super().__init__(log)
+            self.tasks: dict[str, str] = {}
+            self._original: dict[str, str] = {}
+            self._asked = ""
+
+        def update(self, target: Any, workload_key: str, state: Any) -> None:
+            """The task with its weights packed has another key."""
+            self._original[workload_key] = self._asked
+            super().update(target, workload_key, state)
+
         def query(self, target: Any, workload_key: str, *others: Any) -> Any:
+            self._asked = workload_key
+            self.tasks[str(others[-1])] = self._original.get(workload_key, workload_key)
             environment = tracing.TracingEnvironment.current
             rewriting = (
                 environment is not None

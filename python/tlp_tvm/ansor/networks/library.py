@@ -1,4 +1,4 @@
-"""Ansor's tuned networks as libraries (`tlp_tvm.tuning.tuned_library`)."""
+"""Ansor's tuned networks as libraries (`tlp_tvm.tuning.network.tuned_library`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import runs_here
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import fresh_file
-from tlp_tvm.tuning.tuned_library import LIBRARY, Tensor, TunedNetwork, read_description, write_description
+from tlp_tvm.tuning.network.tuned_library import (
+    LIBRARY,
+    Tensor,
+    TunedNetwork,
+    read_description,
+    write_description,
+)
 
 _OBJECTS = "tuned.tar"
 

@@ -10,6 +10,7 @@ from typing import IO, Any
 import numpy as np
 
 from tlp_tvm.adapting.search_scores import Scorer, load_scorer, model_name, model_source
+from tlp_tvm.ansor.graph.pipeline import left_out_of, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import cores_of, hardware_of, quiet_builds, runs_here, target_of
 from tlp_tvm.ansor.measuring.pools import StatePool
@@ -17,6 +18,7 @@ from tlp_tvm.ansor.networks.builtin import canonical_name, network_from
 from tlp_tvm.ansor.networks.end_to_end import build_tuned, build_untuned, compare, random_inputs
 from tlp_tvm.ansor.networks.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.networks.library import save_tuned
+from tlp_tvm.ansor.networks.profile import profile
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.scheduler import SearchSettings, measures_per_round, search
@@ -28,11 +30,12 @@ from tlp_tvm.latency import latency_of
 from tlp_tvm.measuring.stopping import StopOnInterrupt
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.tuning.history import History, best_programs, teach
-from tlp_tvm.tuning.run_folder import RunFolder
+from tlp_tvm.tuning.network.operator_times import OperatorTime, operator_times
+from tlp_tvm.tuning.network.turns import EndToEnd
+from tlp_tvm.tuning.run_folder import RunFolder, read_run
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import TuneSettings
-from tlp_tvm.tuning.turns import EndToEnd
 from tlp_tvm.tuning.warm_start import gather, sources_of
 
 
@@ -48,6 +51,9 @@ class RelayTuner:
         self._target = target_of(settings.target, here=settings.trials > 0)
         self.network = canonical_name(settings.network)
         self._module, self._parameters, self._inputs = network_from(settings.network, settings.shapes)
+        left_out = left_out_of(read_run(settings.out))
+        self._prepared = prepare(self._module, self._parameters, self._target, left_out)
+        self.graph = self._prepared.to_dict()
         scorer = load_scorer(model)
         head = settings.platform or platform_or_mean(scorer, str(self._target))
         self._cost_model = TLPCostModel(scorer, head, online=settings.online)
@@ -73,8 +79,8 @@ class RelayTuner:
         return self._settings.measure.threads or cores_of(self._target)
 
     def split(self) -> list[dict[str, Any]]:
-        with quiet_builds():
-            network = (self._module, self._parameters)
+        with quiet_builds(), self._prepared.operators():
+            network = (self._prepared.module, self._prepared.parameters)
             extracted, self._weights = extract_tasks(network, self.target, hardware_of(self._target))
             self._tasks, self._kept = keep_layout_where_needed(extracted)
         self._keys = [str(task.workload_key) for task in self._tasks]
@@ -193,12 +199,14 @@ class RelayTuner:
         return set(self._lines)
 
     def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
-        network = (self._module, self._parameters, self._target)
+        prepared = self._prepared
+        network = (prepared.module, prepared.parameters, self._target)
         try:
-            with quiet_builds():
-                self._tuned = build_tuned(*network, folder.best, self._kept, set(self._keys))
+            with quiet_builds(), prepared.operators():
+                keys = set(self._keys)
+                self._tuned, self._functions = build_tuned(*network, folder.best, self._kept, keys)
                 names = (folder.path, self.network, self.runs_here)
-                return save_tuned(self._tuned, self._module, self._inputs, self._target, *names), ""
+                return save_tuned(self._tuned, prepared.module, self._inputs, self._target, *names), ""
         except (TuningError, RuntimeError, OSError) as failure:
             if self.runs_here and self._tuned is None:  # of a target elsewhere the records are worth having
                 raise
@@ -212,3 +220,16 @@ class RelayTuner:
             return None
         values = random_inputs(self._module, self._parameters)
         return compare(self._untuned, self._tuned, values, self._target, turns, self._threads)
+
+    def operators(self, folder: RunFolder) -> list[OperatorTime]:
+        if self._tuned is None:
+            return []
+        values = random_inputs(self._module, self._parameters)
+        ran = profile(self._tuned, values, self._target, self._threads)
+        taken = best_programs([folder.best], self._keys) if self._settings.trials else {}
+        labels = {key: latency for key, (latency, _) in taken.items() if np.isfinite(latency)}
+        return operator_times(ran, self._functions, labels)
+
+    def keep_untuned(self, folder: RunFolder) -> Path:
+        names = (folder.path, self.network, self.runs_here)
+        return save_tuned(self._untuned, self._module, self._inputs, self._target, *names)

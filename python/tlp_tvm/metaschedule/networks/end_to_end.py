@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import device_of
-from tlp_tvm.tuning.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
+from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
 
 
 def compiled(module: Any, parameters: dict[str, Any], target: Any, database: Any = None) -> Any:

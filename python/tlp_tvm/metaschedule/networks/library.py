@@ -1,4 +1,4 @@
-"""MetaSchedule's tuned networks as libraries (`tlp_tvm.tuning.tuned_library`)."""
+"""MetaSchedule's tuned networks as libraries (`tlp_tvm.tuning.network.tuned_library`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from tlp_tvm.files import fresh_file
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import device_of, flags_of
 from tlp_tvm.metaschedule.networks.end_to_end import arrays_of
-from tlp_tvm.tuning.tuned_library import LIBRARY, Tensor, TunedNetwork, read_description, write_description
+from tlp_tvm.tuning.network.tuned_library import (
+    LIBRARY,
+    Tensor,
+    TunedNetwork,
+    read_description,
+    write_description,
+)
 
 
 def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:

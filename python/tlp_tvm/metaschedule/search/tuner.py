@@ -26,11 +26,12 @@ from tlp_tvm.metaschedule.reading.records import RECORDS
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.history import History, teach
+from tlp_tvm.tuning.network.operator_times import OperatorTime
+from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import RunFolder
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import MOST_PER_ROUND, TuneSettings
-from tlp_tvm.tuning.turns import EndToEnd
 
 TVMS_MODELS = ("random", "xgb", "mlp")
 """Cost models of MetaSchedule's own, by name."""
@@ -52,6 +53,8 @@ class RelaxTuner:
     tables = (WORKLOADS,)
     error: BaseException | None = None
     runs_here = True
+
+    graph: dict[str, Any] | None = None
 
     def __init__(self, settings: TuneSettings, model: str | Scorer, observer: TuneObserver) -> None:
         """Load the network and the model, and refuse what cannot be; nothing is written."""
@@ -171,6 +174,14 @@ class RelaxTuner:
 
     def best_file(self, folder: RunFolder) -> Path:
         return folder.log
+
+    def operators(self, folder: RunFolder) -> list[OperatorTime]:
+        return []
+
+    def keep_untuned(self, folder: RunFolder) -> Path:
+        inputs = end_to_end.random_inputs(self._bound)
+        outputs = end_to_end.run_once(self._untuned, inputs, self._target)
+        return save_tuned(self._untuned, self._target, folder.path, self.network, inputs, outputs)
 
     def compare(self, turns: int) -> EndToEnd | None:
         inputs = end_to_end.random_inputs(self._bound)

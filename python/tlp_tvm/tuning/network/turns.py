@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ ROUNDING = 1e-4
 
 RUNS_MS = 100
 """A timing repeats the network until this much time has passed."""
+
+T = TypeVar("T")
 
 Runner = tuple[Callable[[], float], Callable[[], list[NDArray[Any]]]]
 """Functions that time a network once, seconds, and that run it and give its outputs."""
@@ -64,9 +66,20 @@ def time_in_turns(make: Sequence[Callable[[], Runner]], turns: int, threads: int
         turns: timings of each.
         threads: to run with.
     """
-    # TVM makes a thread pool for each thread that runs a parallel loop, and asks then for the number.
+    return in_fresh_thread(lambda: _time_in_turns(make, turns), threads)
+
+
+def in_fresh_thread(work: Callable[[], T], threads: int) -> T:
+    """Run something where TVM's parallel loops have so many threads.
+
+    TVM makes a thread pool for each thread that runs a parallel loop, and asks then for the number.
+
+    Args:
+        work: what to run.
+        threads: of its parallel loops.
+    """
     with _environment("TVM_NUM_THREADS", str(threads)), ThreadPoolExecutor(1) as fresh_thread:
-        return fresh_thread.submit(_time_in_turns, make, turns).result()
+        return fresh_thread.submit(work).result()
 
 
 def _time_in_turns(make: Sequence[Callable[[], Runner]], turns: int) -> EndToEnd:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tlp_tvm.errors import TuningError
-from tlp_tvm.tuning.tuned_library import Tensor, line_that_runs, read_description, write_description
+from tlp_tvm.tuning.network.tuned_library import Tensor, line_that_runs, read_description, write_description
 
 
 def described(folder: Path, name: str = "data") -> Path:

@@ -1,0 +1,55 @@
+"""Whether the minutes that are left of a tuning are worth it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable
+
+LEAST_GAIN = 0.01
+"""Of the network's latency, expected of all the time that is left; for less a tuning ends."""
+
+_SHORTEST_S = 60.0
+_SHARE = 1 / 3
+"""Gains of the last minute, or of the last third of the time, tell what to expect; they only get smaller."""
+
+
+class ExpectedGain:
+    """The network's estimated latency over time, and what it foretells."""
+
+    def __init__(self, deadline: float, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin.
+
+        Args:
+            deadline: when the tuning ends in any case, as `clock` has it.
+            clock: seconds.
+        """
+        self._deadline = deadline
+        self._clock = clock
+        self._began = math.nan
+        self._seen: deque[tuple[float, float]] = deque()
+
+    def note(self, estimate: float) -> bool:
+        """Take in the estimate after a measurement.
+
+        Args:
+            estimate: latency of the network, seconds; infinity before every task has a program.
+
+        Returns:
+            Whether less than `LEAST_GAIN` is expected of the time that is left.
+        """
+        if not math.isfinite(estimate) or estimate <= 0:
+            return False
+        now = self._clock()
+        if not self._seen:
+            self._began = now
+        self._seen.append((now, estimate))
+        window = max(_SHORTEST_S, _SHARE * (now - self._began))
+        while len(self._seen) > 1 and self._seen[1][0] <= now - window:
+            self._seen.popleft()
+        since, before = self._seen[0]
+        if now - since < window:
+            return False
+        rate = math.log(before / estimate) / (now - since)
+        return rate * (self._deadline - now) < LEAST_GAIN

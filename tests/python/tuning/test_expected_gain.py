@@ -1,0 +1,39 @@
+"""A tuning ends when what its last minutes gained foretells less than a hundredth for the rest."""
+
+from __future__ import annotations
+
+import math
+
+from tlp_tvm.tuning.expected_gain import ExpectedGain
+
+
+def said(estimates: dict[float, float], deadline: float) -> list[bool]:
+    """What is said after each estimate, noted at its second."""
+    now = [0.0]
+    gain = ExpectedGain(deadline, lambda: now[0])
+    answers = []
+    for second, estimate in estimates.items():
+        now[0] = second
+        answers.append(gain.note(estimate))
+    return answers
+
+
+def test_nothing_is_expected_before_every_task_has_a_program_and_a_minute_has_passed() -> None:
+    assert said({0: math.inf, 100: math.inf, 200: 1.0, 230: 1.0}, 1000) == [False] * 4
+
+
+def test_a_steady_gain_goes_on_and_a_flat_minute_ends_it() -> None:
+    assert said({0: 1.0, 30: 0.9, 60: 0.8, 90: 0.7}, 600) == [False] * 4
+    assert said({0: 0.7, 30: 0.7, 61: 0.7}, 600) == [False, False, True]
+
+
+def test_a_small_gain_is_worth_a_long_rest_and_not_a_short_one() -> None:
+    estimates = {0: 1.0, 60: 0.999}
+    assert said(estimates, 60 + 300)[-1]
+    assert not said(estimates, 60 + 1200)[-1]
+
+
+def test_the_window_grows_with_the_time() -> None:
+    flat = {0: 1.0, 300: 0.5, 310: 0.5, 370: 0.5}
+    assert not said(flat, 1000)[-1]  # the last 123 seconds began with a large gain
+    assert said({**flat, 500: 0.5}, 1000)[-1]
