@@ -22,9 +22,9 @@ from tlp_tvm.beside.runtimes import Job
 from tlp_tvm.errors import BesideError
 from tlp_tvm.framework import framework_named
 from tlp_tvm.machine.cpu import this_cpu
-from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
 from tlp_tvm.tuning.network.tuned_library import read_description
 from tlp_tvm.tuning.network.turns import difference_of
+from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
 
 TURNS = 7
 SECONDS = 1.0

@@ -18,13 +18,10 @@ import pytest
 
 from programs import tiny_config
 from scorers import LinearScorer
-from tlp_tvm.ansor.graph.pipeline import ALL
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.networks.library import load_tuned
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.scheduler import measures_per_round
-from tlp_tvm.ansor.search.tuner import RelayTuner
 from tlp_tvm.errors import ModelFileError, NetworkError, TuningError
 from tlp_tvm.folder_lock import held
 from tlp_tvm.layout import FeatureLayout
@@ -34,7 +31,6 @@ from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.model.checkpoint import save_checkpoint
 from tlp_tvm.pages.past_run import read_run
 from tlp_tvm.tuning.flow import tune_network
-from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
 
@@ -132,33 +128,6 @@ def test_every_operator_is_told_beside_its_label(result: TuneResult) -> None:
         assert each.inside > 0
     report = json.loads(result.report.read_text())
     assert sum(report["explained"].values()) == pytest.approx(result.end_to_end.tuned_latency)
-
-
-def test_a_network_that_is_slower_tuned_stays_untuned(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(RelayTuner, "compare", lambda *_: EndToEnd((1.0,), (2.0,), 0.0))
-    slower = tune_network(settings(tmp_path / "run", trials=TASKS))
-
-    assert slower.kept_untuned
-    assert slower.library is not None
-    assert load_tuned(tmp_path / "run").outputs[0].shape == (16, 10)
-
-
-def test_a_run_from_before_the_passes_is_resumed_without_them(result: TuneResult, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(result.log.parent, run)
-    report = json.loads((run / "run.json").read_text())
-    del report["graph"], report["measure"]["timing"]["caches"]
-    (run / "run.json").write_text(json.dumps(report))
-    (run / "log.json").unlink()
-
-    older = tune_network(settings(run, trials=TASKS))
-
-    noted = json.loads((run / "run.json").read_text())
-    assert noted["graph"] == {"passes": [], "left_out": list(ALL)}
-    assert noted["measure"]["timing"]["caches"] == "warm"
-    assert {t.workload_key for t in older.tasks} != {t.workload_key for t in result.tasks}
 
 
 def test_the_run_is_written_down(result: TuneResult) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm import _core
-from tlp_tvm.ansor.breeding.scoring import HerdScores
+from tlp_tvm.ansor.breeding.herd_scores import HerdScores
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
 
 GENERATIONS = 4

@@ -164,7 +164,7 @@ def _register_cooling() -> None:
     import tvm
 
     flush = tvm.get_global_func(FLUSH)
-    tvm.register_func(_COOL, lambda *arrays: flush(arrays[0], *(arrays[i] for i in _cooled)))
+    tvm.register_func(_COOL, lambda *arrays: flush(arrays[0], *(arrays[i] for i in _cooled)), override=True)
 
 
 @functools.cache
