@@ -25,12 +25,17 @@ from pathlib import Path
 
 from marked_pages import put
 
+from tlp_tvm.comparison.against import Against
+from tlp_tvm.comparison.matched_plot import draw_matched
+from tlp_tvm.comparison.search_run import Run
 from tlp_tvm.comparison.stopwatch import PARTS
-from tlp_tvm.comparison.summary import RESULTS, Against, Comparison, Run, read_comparison
+from tlp_tvm.comparison.summary import RESULTS, Comparison, read_comparison
 from tlp_tvm.files import write_whole
+from tlp_tvm.metrics.bootstrap import Interval
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results" / "searches"
+PICTURE = "matched.png"
 MAIN = "from tlp_tvm.cli.app import main; main()"
 
 
@@ -83,18 +88,16 @@ def table(comparison: Comparison) -> list[str]:
         cells = [f"{group['desc'].removeprefix('vm_mod_fused_')} ({networks})", str(group["seed"])]
         for name in names:
             run = found[(*key, name)]
-            cells += [f"{run.last * 1e3:.3f}", _when(run, goal, name == baseline)]
+            cells += [f"{run.last * 1e3:.3f}", _when(run, goal)]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
 def _times(name: str, baseline: str) -> str:
-    return "s" if name == baseline else "matched after / total, s"
+    return "best after / total, s" if name == baseline else "matched after / total, s"
 
 
-def _when(run: Run, goal: float, is_baseline: bool) -> str:
-    if is_baseline:
-        return f"{run.clock[-1]:.0f}"
+def _when(run: Run, goal: float) -> str:
     reached = run.reached(goal)
     return f"{'never' if reached is None else format(reached[1], '.0f')} / {run.clock[-1]:.0f}"
 
@@ -118,9 +121,14 @@ AGAINST = (
 def _against(each: Against, comparison: Comparison) -> list[str]:
     return [
         *(f"`{each.contender}`", f"`{comparison.baseline}`", f"{each.reached} of {each.runs}"),
-        *(f"{each.sooner:.1f}x", f"{each.sooner_bound:.1f}x", f"{each.fewer:.1f}x"),
-        *(f"{each.latency:.3f}", f"{each.slowest:.3f}"),
+        *(f"{each.sooner:.1f}x", f"{each.sooner_all:.1f}x{_interval(each.sooner_all_interval, '.1f')}"),
+        f"{each.fewer:.1f}x",
+        *(f"{each.latency:.3f}{_interval(each.latency_interval, '.3f')}", f"{each.slowest:.3f}"),
     ]
+
+
+def _interval(interval: Interval, form: str) -> str:
+    return f" ({interval.low:{form}} to {interval.high:{form}})"
 
 
 def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -175,6 +183,7 @@ def keep(name: str, out: Path) -> None:
 def write_pages(found: dict[str, Comparison], pages: Sequence[Path]) -> None:
     """Write the tables of docs/search.md and the README."""
     search, readme = pages
+    draw_matched({COMPARISONS[name].title: each for name, each in found.items()}, search.parent / PICTURE)
     put(search, "searches", "\n".join(section(name, each) for name, each in found.items()))
     put(readme, "searches", readme_lines(found))
 

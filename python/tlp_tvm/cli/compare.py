@@ -160,7 +160,9 @@ def _print(comparison: Comparison) -> None:
         console.print(
             f"{each.contender} against {baseline}, {each.runs} searches: final latency {each.latency:.3f}x "
             f"(worst {each.slowest:.3f}x); matched in {each.reached} of {each.runs}, there "
-            f"{each.sooner:.2f}x sooner with {each.fewer:.2f}x fewer programs",
+            f"{each.sooner:.2f}x sooner than {baseline} first had its best, with {each.fewer:.2f}x fewer "
+            f"programs; over all searches {each.sooner_all:.2f}x, 95% interval over tasks "
+            f"{each.sooner_all_interval.low:.2f}x to {each.sooner_all_interval.high:.2f}x",
             highlight=False,
             soft_wrap=True,
         )

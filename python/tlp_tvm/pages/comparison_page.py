@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm._core import __version__
-from tlp_tvm.comparison.summary import RESULTS, Comparison, Run, read_comparison
+from tlp_tvm.comparison.search_run import Run
+from tlp_tvm.comparison.summary import RESULTS, Comparison, read_comparison
 from tlp_tvm.errors import ComparisonError
+from tlp_tvm.metrics.bootstrap import Interval
 from tlp_tvm.pages.comparison_plots import curves, panels, total_spent
 from tlp_tvm.pages.page import (
     Html,
@@ -128,20 +130,21 @@ def _against(comparison: Comparison) -> list[Html]:
         return [heading("Against TVM's own model", "xgb took no part, so there is no baseline.")]
     text = (
         f"Means are geometric, over tasks and seeds. Latency: best / {baseline}'s best; below 1 is faster. "
-        f"Matched: searches that reached {baseline}'s best. Speedup, fewer: {baseline}'s total time, and its "
-        "programs, / those needed to match, over the matched searches. Speedup, all: unmatched searches "
-        "count with their total time, which flatters the model."
+        f"Matched: searches that reached {baseline}'s best. Speedup, fewer: the time, and the programs, "
+        f"until {baseline} first had its best / those needed to match it, over the matched searches. "
+        "Speedup, all: an unmatched search counts as matched when the longer of the two ended. In brackets: "
+        "95% bootstrap interval over tasks."
     )
     names = ["model", ">searches", ">latency", ">worst", ">matched", ">speedup", ">speedup, all", ">fewer"]
     cells: list[list[object]] = [
         [
             dotted(colour(comparison.contenders.index(row.contender)), row.contender),
             str(row.runs),
-            _ratio(row.latency, ".3f"),
+            _with_interval(row.latency, row.latency_interval, ".3f"),
             _ratio(row.slowest, ".3f"),
             f"{row.reached} of {row.runs}",
             _ratio(row.sooner, ".2f", "x"),
-            _ratio(row.sooner_bound, ".2f", "x"),
+            _with_interval(row.sooner_all, row.sooner_all_interval, ".2f", "x"),
             _ratio(row.fewer, ".2f", "x"),
         ]
         for row in rows
@@ -151,6 +154,12 @@ def _against(comparison: Comparison) -> list[Html]:
 
 def _ratio(value: float, form: str, unit: str = "") -> str:
     return f"{value:{form}}{unit}" if np.isfinite(value) else ""
+
+
+def _with_interval(value: float, interval: Interval, form: str, unit: str = "") -> str:
+    if not np.isfinite([value, interval.low, interval.high]).all():
+        return _ratio(value, form, unit)
+    return f"{value:{form}}{unit} ({interval.low:{form}} to {interval.high:{form}})"
 
 
 def _tasks_sentence(comparison: Comparison) -> str:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.comparison.summary import Comparison, Run
+from tlp_tvm.comparison.against import speedup
+from tlp_tvm.comparison.search_run import Run
+from tlp_tvm.comparison.summary import Comparison
 from tlp_tvm.pages.page import Html
 from tlp_tvm.pages.plots import SMALL, bars, colour, draw, fitting_scale, percent, short
 
@@ -20,17 +22,14 @@ PANELS = 24
 
 _STEPS = 200
 
-_SHORTEST = 1e-3
-"""Resolution of clocks, seconds."""
-
 _PROGRAMS = (
     "Best final latency of any model / best so far, mean over tasks and seeds; 0 before the first program "
     "that ran."
 )
 _SECONDS = "The same against each search's own clock; a finished search keeps its best."
 _LEVEL = (
-    "One point per search: total time of {0} / time until this model matched {0}'s best. A cross on the left "
-    "marks a search that never did."
+    "One point per search: time until {0} first had its best / time until this model matched it. A cross on "
+    "the left marks a search that never did."
 )
 _SPENT = "Seconds of all searches of a model. Search: choosing programs, without scoring them."
 
@@ -112,16 +111,15 @@ def _level(names: tuple[str, ...], baseline: str, runs: list[Run], axes: Axes) -
         ]
         for i, run in enumerate(mine):
             against = base[run.task, run.seed]
-            reached = run.reached(float(against.best[-1]))
+            sooner = speedup(run, against)
             if not np.isfinite(against.best[-1]):
                 continue
             y = place + 0.5 * ((i + 0.5) / len(mine) - 0.5)
             tint = colour(names.index(name))
-            if reached is None:
+            if sooner is None:
                 on_edge = axes.get_yaxis_transform()
                 axes.plot(0.015, y, "x", color=tint, alpha=0.8, markersize=6, transform=on_edge)
                 continue
-            sooner = float(against.clock[-1]) / max(reached[1], _SHORTEST)
             low, high = min(low, sooner), max(high, sooner)
             axes.plot(sooner, y, "o", color=tint, alpha=0.8, markersize=6)
     if not axes.lines:

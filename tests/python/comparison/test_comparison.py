@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+from places import ROOT
 from tlp_tvm.comparison import CompareObserver, CompareSettings, Comparison, compare, read_comparison
 from tlp_tvm.comparison.compare_settings import contender
 from tlp_tvm.comparison.comparing import _largest
 from tlp_tvm.comparison.comparison_plot import draw_comparison
+from tlp_tvm.comparison.matched_plot import draw_matched, matched_shares
 from tlp_tvm.comparison.stopwatch import PARTS
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.folder_lock import held
 from tlp_tvm.machine.code import code_digest
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.metrics.bootstrap import Interval
 from tlp_tvm.model.checkpoint import weights_digest
 
 TRIALS = 8
@@ -187,7 +190,7 @@ def test_the_heaviest_tasks_of_each_network_are_chosen() -> None:
 
 
 def test_a_model_is_held_against_the_last_latency_of_tvms_own() -> None:
-    (against,) = comparison(tlp_1=[3.0, 1.0, 0.5], xgb_1=[None, 4.0, 2.0, 1.0]).against_baseline()
+    (against,) = comparison(tlp_1=[3.0, 1.0, 0.5], xgb_1=[None, 4.0, 2.0, 1.0, 1.0]).against_baseline()
 
     assert against.latency == pytest.approx(0.5)
     assert (against.reached, against.runs) == (1, 1)
@@ -224,6 +227,42 @@ def test_a_model_that_never_gets_there_is_counted_as_such() -> None:
     assert against.latency == against.slowest == pytest.approx(2.0)
     assert (against.reached, against.runs) == (0, 1)
     assert np.isnan(against.sooner)
+    assert against.sooner_all == pytest.approx(1 / 2)  # both ended after two seconds
+
+
+def test_an_unmatched_search_counts_until_the_longer_one_ended() -> None:
+    (longer,) = comparison(tlp_1=[3.0, 2.0, 2.0, 2.0], xgb_1=[1.0, 4.0]).against_baseline()
+    (shorter,) = comparison(tlp_1=[3.0], xgb_1=[4.0, 1.0, 4.0]).against_baseline()
+
+    assert longer.sooner_all == pytest.approx(1 / 4)
+    assert shorter.sooner_all == pytest.approx(2 / 3)
+
+
+def test_a_search_against_itself_is_1_exactly() -> None:
+    for kept in ("ansor", "metaschedule"):
+        content = read_comparison(ROOT / "docs" / "results" / "searches" / kept).content
+        for group in content["groups"]:
+            base = next(entry for name, entry in group["sessions"].items() if name.startswith("xgb:"))
+            group["sessions"] = {"xgb:1": base, "twin:1": base}
+        (twin,) = Comparison({**content, "contenders": ["xgb:1", "twin:1"]}).against_baseline()
+
+        assert twin.reached == twin.runs == len(content["groups"])
+        assert (twin.sooner, twin.sooner_all, twin.fewer, twin.latency) == (1.0, 1.0, 1.0, 1.0)
+        assert twin.sooner_all_interval == twin.latency_interval == Interval(1.0, 1.0)
+
+
+def test_shares_of_matched_searches_end_below_1_where_one_never_did(tmp_path: Path) -> None:
+    groups = [
+        comparison(tlp_1=best, xgb_1=[4.0, 1.0, 1.0]).content["groups"][0] for best in ([1.0], [2.0] * 8)
+    ]
+    for seed, group in enumerate(groups):
+        group["seed"] = seed
+    both = Comparison({"contenders": ["tlp:1", "xgb:1"], "groups": groups})
+
+    assert matched_shares(both) == {"tlp:1": ([0.5, 0.5, 4.0], [0.0, 0.5, 0.5])}
+
+    draw_matched({"both": both}, tmp_path / "matched.png")
+    assert (tmp_path / "matched.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("text", ["tpl", "xgb:0", "xgb:x", "xgb:1:2:3", ""])
