@@ -243,6 +243,7 @@ GpuFault FaultOfProgram(const PrimitiveSequence& program, const GpuLimits& limit
   if (!list.Follow(program)) return GpuFault::kNone;
   const std::vector<StageNote>& notes = list.stages();
   std::vector<bool> inlined;
+  inlined.reserve(notes.size());
   for (const StageNote& note : notes) inlined.push_back(note.inlined);
   return FaultOf(notes, KnownLoops(notes, graph), inlined, limits, graph);
 }

@@ -48,11 +48,13 @@ StepKind KindOf(const PrimitiveSequence& program, std::size_t step) {
   return static_cast<StepKind>(program.primitives[step].kind);
 }
 
-/*! \return The list of lengths of a split, its size first, or null if the step is none. */
-const std::int64_t* LengthsOf(const PrimitiveSequence& program, std::int64_t step) {
+/*! \return Whether a step is a split; then `lengths` is the list of its lengths, its size first. */
+bool FindLengths(const PrimitiveSequence& program, std::int64_t step,
+                 const std::int64_t** lengths) {
   const auto i = static_cast<std::size_t>(step);
-  if (step < 0 || i >= program.size || KindOf(program, i) != StepKind::SP) return nullptr;
-  return program.ValuesOf(i) + 3;
+  if (step < 0 || i >= program.size || KindOf(program, i) != StepKind::SP) return false;
+  *lengths = program.ValuesOf(i) + 3;
+  return true;
 }
 
 /*! \brief What a step makes of one loop. */
@@ -73,11 +75,12 @@ bool SplitOf(const PrimitiveSequence& program, std::size_t step, Split* split) {
       return true;
     case StepKind::FSP: {
       // The first lengths of the split that it follows; the last one takes all that are left.
-      const std::int64_t* const source = LengthsOf(program, value[2]);
+      const std::int64_t* source = nullptr;
+      const bool known = FindLengths(program, value[2], &source);
       const std::int64_t count = value[3];
       if (count < 1 || count > kMaxListed) return false;
-      split->lengths.assign(static_cast<std::size_t>(count), source == nullptr ? kUnknown : 1);
-      for (std::int64_t i = 0; source != nullptr && i < *source; ++i) {
+      split->lengths.assign(static_cast<std::size_t>(count), known ? 1 : kUnknown);
+      for (std::int64_t i = 0; known && i < *source; ++i) {
         std::int64_t& length = split->lengths[static_cast<std::size_t>(std::min(i, count - 1))];
         length = Product(length, source[1 + i]);
       }
@@ -87,8 +90,9 @@ bool SplitOf(const PrimitiveSequence& program, std::size_t step, Split* split) {
       const std::int64_t* const rest = value + 3 + value[2];  // level, factor_or_nparts
       std::int64_t length = 1;
       for (std::int64_t i = 0; i < value[2]; ++i) {
-        const std::int64_t* const source = LengthsOf(program, value[3 + i]);
-        const bool has_level = source != nullptr && rest[0] >= 0 && rest[0] < *source;
+        const std::int64_t* source = nullptr;
+        const bool found = FindLengths(program, value[3 + i], &source);
+        const bool has_level = found && rest[0] >= 0 && rest[0] < *source;
         length = has_level && length != kUnknown ? Product(length, source[1 + rest[0]]) : kUnknown;
       }
       split->lengths = {length};

@@ -28,6 +28,7 @@ constexpr std::size_t kBlock = 32;
 
 Herd Take(const Herd& herd, const Places& places) {
   std::vector<std::size_t> chosen;
+  chosen.reserve(static_cast<std::size_t>(places.size()));
   for (py::ssize_t i = 0; i < places.size(); ++i) {
     chosen.push_back(herd.Checked(static_cast<std::size_t>(places.data()[i])));
   }

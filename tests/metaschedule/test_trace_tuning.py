@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from collected import QUICK, TARGET
+from tlp_tvm.adapting.search_scores import SearchScores
 from tlp_tvm.errors import NetworkError, TuningError
 from tlp_tvm.framework import framework_named
 from tlp_tvm.metaschedule.loading.targets import target_of
 from tlp_tvm.metaschedule.networks.builtin import network_from, tasks_of
 from tlp_tvm.metaschedule.networks.library import load_tuned
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
-from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
 from tlp_tvm.pages import report_page
 from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.network.tuned_library import line_that_runs, read_description, write_description
@@ -65,13 +65,13 @@ def test_a_resumed_run_teaches_the_model_what_its_database_holds(
 ) -> None:
     first = tuned(tmp_path, 8, model="epyc-metaschedule")
     taught: list[int] = []
-    learn = TLPCostModel.learn
+    learn = SearchScores.learn
 
-    def spy(model: TLPCostModel, key: str, target: str, embeddings: Any, latencies: Any) -> None:
+    def spy(model: SearchScores, key: str, target: str, embeddings: Any, latencies: Any) -> None:
         taught.append(len(latencies))
         learn(model, key, target, embeddings, latencies)
 
-    monkeypatch.setattr(TLPCostModel, "learn", spy)
+    monkeypatch.setattr(SearchScores, "learn", spy)
     second = tuned(tmp_path, 9, model="epyc-metaschedule")
 
     assert second.trials > first.trials

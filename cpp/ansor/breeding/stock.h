@@ -56,7 +56,7 @@ class Stock {
   void KnowUnroll(std::int64_t number);
 
   /*! \return The program, valid while the draft and the stock are not written to. */
-  PrimitiveSequence Write(std::size_t form, const std::int64_t* row, Draft* draft) const;
+  PrimitiveSequence Write(std::size_t index, const std::int64_t* row, Draft* draft) const;
 
  private:
   std::int64_t NameOf(std::string_view name);
