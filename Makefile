@@ -58,7 +58,7 @@ export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help quickstart test test-cpp test-python test-numeric test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches dataset \
+.PHONY: help quickstart test test-cpp test-python test-numeric test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches networks dataset \
 	pretrained docs fuzz sanitize soak browser clean distclean
 
 help:  ## list the targets
@@ -128,6 +128,9 @@ results-public: $(VENV)/.package  ## the same for public logs: make results-publ
 searches: $(VENV)/.package $(MS_VENV)/.package  ## compare searches again for docs/search.md (hours on two idle cores)
 	$(BIN)/python benchmarks/searches.py --run ansor
 	$(BIN)/python benchmarks/searches.py --run metaschedule
+
+networks: $(VENV)/.package $(MS_VENV)/.package  ## time tuned networks beside their peers again for docs/networks.md (a day on two idle cores)
+	$(BIN)/python benchmarks/networks.py
 
 dataset: $(VENV)/.package  ## build one dataset per framework from datasets/, with statistics
 	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide datasets/epyc-dense datasets/epyc-conv --replace --out build/dataset
@@ -199,7 +202,7 @@ $(MS_VENV)/.dependencies: $(VENV)/.created pyproject.toml constraints.txt constr
 	@echo "== $(MS_VENV): the pinned dependencies, about 1.9 GB"
 	$(BIN)/python -m venv $(MS_VENV)
 	$(MS_PIP) pip
-	$(BIN)/python -c '$(call REQUIREMENTS,k in ("metaschedule", "test", "docs"))' >$(MS_VENV)/requirements.txt
+	$(BIN)/python -c '$(call REQUIREMENTS,k in ("metaschedule", "peers", "test", "docs"))' >$(MS_VENV)/requirements.txt
 	$(MS_PIP) cmake ninja --requirement $(MS_VENV)/requirements.txt
 	touch $@
 

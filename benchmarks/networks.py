@@ -1,0 +1,161 @@
+"""The scoreboard of docs/networks.md: networks that people run, beside what people run them with.
+
+Question: is a network tuned for minutes faster than ONNX Runtime, OpenVINO, TorchScript and torch.compile?
+Set-up: `network_exports.NETWORKS`, exported offline; each stage is a `tlp-tvm tune --beside` of all peers, in
+turns on the same input and threads. It needs an idle machine for a day; `--networks` and `--minutes` make it
+shorter.
+Baseline: the fastest peer of the same turns.
+Checked: outputs of every peer agree with ours.
+
+    python benchmarks/networks.py [--networks mlp,resnet_18] [--frameworks ansor] [--minutes 0,5,15] [--again]
+
+A stage is kept in docs/results/networks.json as soon as it has ended, and not run again without --again.
+With `--networks ""` only the page and the picture are written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from marked_pages import put
+from network_exports import NETWORKS
+from networks_page import draw, lines
+
+from tlp_tvm.beside.peer_kinds import PEERS
+from tlp_tvm.files import write_whole
+
+ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "docs" / "results" / "networks.json"
+PAGE, PICTURE = ROOT / "docs" / "networks.md", ROOT / "docs" / "networks.png"
+EXPORTED, RUNS = ROOT / "build" / "networks", ROOT / "runs" / "networks"
+MAIN = "from tlp_tvm.cli.app import main; main()"
+ENVIRONMENTS = {"ansor": (".venv", ".pt"), "metaschedule": (".venv-metaschedule", ".pt2")}
+"""Framework -> its environment, and the end of the file that it reads."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A tuning of a network up to so many minutes; 0 is a choice without measuring."""
+
+    network: str
+    framework: str
+    minutes: float
+    before: float = 0.0
+    """Minutes of the stage that it resumes."""
+
+    @property
+    def name(self) -> str:
+        """In the kept results."""
+        return f"{self.framework}-{self.minutes:g}"
+
+    @property
+    def out(self) -> Path:
+        """Folder of the run: stages that measure share one."""
+        return RUNS / self.framework / f"{self.network}{'' if self.minutes else '-chosen'}"
+
+    def command(self) -> list[str]:
+        """What runs it."""
+        environment, end = ENVIRONMENTS[self.framework]
+        python = str(ROOT / environment / "bin" / "python")
+        budget = ["--minutes", f"{self.minutes - self.before:g}"] if self.minutes else ["--trials", "0"]
+        file = str(EXPORTED / f"{self.network}{end}")
+        words = ["tune", file, "--framework", self.framework, *budget, "--beside", ",".join(PEERS), "--json"]
+        return [python, "-c", MAIN, *words, "--out", str(self.out)]
+
+
+def stages(networks: Sequence[str], frameworks: Sequence[str], minutes: Sequence[float]) -> Iterator[Stage]:
+    """All stages, a network at a time; each resumes the one before."""
+    for network in networks:
+        for framework in frameworks:
+            before = 0.0
+            for limit in sorted(minutes):
+                yield Stage(network, framework, limit, before)
+                before = limit
+
+
+def read_kept() -> dict[str, Any]:
+    """Network -> stage -> what it gave."""
+    kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    return kept
+
+
+def keep(kept: dict[str, Any], stage: Stage, result: dict[str, Any]) -> None:
+    """Add a stage's result to the kept ones, at once on disk."""
+    ended, beside = result["end_to_end"], result["beside"]
+    kept.setdefault(stage.network, {})[stage.name] = {
+        "untuned": ended["untuned_latency"],
+        "speedup": ended["speedup"],
+        "estimate": result["estimate"],
+        "seconds": {name: round(value, 1) for name, value in result["seconds"].items()},
+        **{name: beside[name] for name in ("cpu", "threads", "programs", "ours", "peers")},
+    }
+    text = ",\n".join(
+        f"{json.dumps(network)}: {{\n" + ",\n".join(_kept_lines(found)) + "\n}"
+        for network, found in kept.items()
+    )
+    write_whole(KEPT, f"{{\n{text}\n}}\n")
+
+
+def _kept_lines(found: dict[str, Any]) -> Iterator[str]:
+    for name, value in found.items():
+        yield f" {json.dumps(name)}: {json.dumps(value)}"
+
+
+def run(stage: Stage) -> dict[str, Any]:
+    """Export the network if need be, and tune it."""
+    file = EXPORTED / f"{stage.network}{ENVIRONMENTS[stage.framework][1]}"
+    if not file.exists():
+        python = str(ROOT / ENVIRONMENTS["ansor"][0] / "bin" / "python")
+        exports = str(Path(__file__).with_name("network_exports.py"))
+        subprocess.run([python, exports, stage.network, str(EXPORTED)], check=True)
+    finished = subprocess.run(stage.command(), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    result: dict[str, Any] = json.loads(finished.stdout)
+    return result
+
+
+def write_page(kept: dict[str, Any]) -> None:
+    """Write the picture, and the table into docs/networks.md."""
+    titles = {name: network.title for name, network in NETWORKS.items()}
+    draw(kept, titles, PICTURE)
+    put(PAGE, "networks", "\n".join(lines(kept, titles)))
+
+
+def main() -> None:
+    """Run what is missing, then write the page."""
+    parser = argparse.ArgumentParser(description="The scoreboard of docs/networks.md.")
+    parser.add_argument("--networks", default=",".join(NETWORKS))
+    parser.add_argument("--frameworks", default=",".join(ENVIRONMENTS))
+    parser.add_argument("--minutes", default="0,5,15")
+    parser.add_argument("--again", action="store_true", help="also what is kept, from new runs")
+    asked = parser.parse_args()
+    networks, frameworks = (
+        list(filter(None, text.split(","))) for text in (asked.networks, asked.frameworks)
+    )
+    for name, known in [
+        *((each, NETWORKS) for each in networks),
+        *((each, ENVIRONMENTS) for each in frameworks),
+    ]:
+        if name not in known:
+            raise SystemExit(f"expected some of {', '.join(known)}, found {name}")
+    kept = read_kept()
+    for stage in stages(networks, frameworks, [float(text) for text in asked.minutes.split(",")]):
+        if asked.again and not stage.before:
+            shutil.rmtree(stage.out, ignore_errors=True)
+        if asked.again or stage.name not in kept.get(stage.network, {}):
+            print(f"{stage.network}: {stage.name} minutes", flush=True)
+            keep(kept, stage, run(stage))
+            write_page(kept)
+    write_page(kept)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    main()

@@ -1,0 +1,152 @@
+"""The scoreboard's table and picture, from the kept results."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tlp_tvm.files import fresh_file
+
+Kept = Mapping[str, Mapping[str, Any]]
+"""Network -> stage, as "ansor-15" -> what it gave; stages in the order in which they ran."""
+
+
+def fastest(stage: Mapping[str, Any]) -> tuple[str, float]:
+    """Name and median of the fastest peer whose outputs agree, seconds; infinity if there is none."""
+    sound = [
+        (peer["latency"], peer["name"]) for peer in stage["peers"] if peer["turns"] and not peer["problem"]
+    ]
+    latency, name = min(sound, default=(math.inf, "-"))
+    return name, latency
+
+
+def ratio(stage: Mapping[str, Any]) -> float:
+    """How many times faster than the fastest peer of the same turns ours is; NaN without a peer."""
+    latency = fastest(stage)[1]
+    return latency / float(stage["ours"]["latency"]) if math.isfinite(latency) else math.nan
+
+
+def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
+    """The table, what it was measured on, and the means."""
+    networks = [name for name in titles if kept.get(name)]
+    if not networks:
+        return ["", "Not measured yet.", ""]
+    found = [list(kept[name].values()) for name in networks]
+    peers = list(dict.fromkeys(peer["name"] for rows in found for row in rows for peer in row["peers"]))
+    stages = sorted({stage for name in networks for stage in kept[name]}, key=_order)
+    heads = ["network", *(f"{peer}, ms" for peer in peers), "TVM untuned, ms"]
+    heads += [f"{_words(stage)}: ms | beside the fastest peer" for stage in stages]
+    text = ["", "![speed beside the fastest peer](networks.png)", "", f"| {' | '.join(heads)} |"]
+    text.append("|---" * (2 + len(peers) + 2 * len(stages)) + "|")
+    for name, rows in zip(networks, found, strict=True):
+        cells = [titles[name], *(_peer(rows[-1], peer) for peer in peers), _ms(rows[-1]["untuned"])]
+        for stage in stages:
+            row = kept[name].get(stage)
+            cells += ["-", "-"] if row is None else [_ms(row["ours"]["latency"]), _times(ratio(row))]
+        text.append(f"| {' | '.join(cells)} |")
+    means = ["geometric mean", *("" for _ in peers), ""]
+    for stage in stages:
+        means += ["", _times(_mean([ratio(kept[name][stage]) for name in networks if stage in kept[name]]))]
+    cpus = ", ".join(
+        dict.fromkeys(f"{row['cpu']}, {row['threads']} threads" for rows in found for row in rows)
+    )
+    about = (
+        f"{cpus}. Medians of turns; figures of peers are those of the last stage. Higher ratios are better."
+    )
+    return [*text, f"| {' | '.join(means)} |", "", about, "", *_problems(networks, kept, titles)]
+
+
+def draw(kept: Kept, titles: Mapping[str, str], path: Path) -> None:
+    """Write the picture: a row per network, speeds relative to the fastest peer of the same turns."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    networks = [name for name in reversed(titles) if kept.get(name)]
+    figure = Figure(figsize=(8, 1.4 + 0.42 * len(networks)), layout="constrained")
+    axes = figure.subplots()
+    every = sorted({_order(stage) for name in networks for stage in kept[name]})
+    shades = dict(zip(sorted({minutes for _, minutes in every}), _BLUES, strict=False))
+    places = _places([framework for framework, _ in every])
+    for row, name in enumerate(networks):
+        stages = list(kept[name])
+        last = kept[name][stages[-1]]
+        for peer in last["peers"]:
+            if peer["turns"] and not peer["problem"]:
+                _dot(axes, row, fastest(last)[1] / peer["latency"], peer["name"])
+        for stage in stages:
+            framework, minutes = _order(stage)
+            shift, height = places[framework]
+            speed = ratio(kept[name][stage])
+            how = {"height": height, "color": shades.get(minutes, _BLUES[-1]), "edgecolor": "white"}
+            # Behind those that are slower.
+            axes.barh(row + shift, speed, label=_words(stage), zorder=2 - min(speed, 100) / 100, **how)
+    axes.axvline(1, color="#5b6776", linewidth=1)
+    axes.set_yticks(range(len(networks)), [titles[name] for name in networks])
+    axes.set_ylim(-0.6, max(len(networks), 1) - 0.4)
+    axes.set_xlim(0, None)
+    axes.set_xlabel("speed relative to the fastest peer (higher is better)")
+    seen = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+    if seen:
+        figure.legend(seen.values(), seen, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
+    FigureCanvasAgg(figure)
+    with fresh_file(path) as fresh:
+        figure.savefig(fresh, format="png", dpi=150)
+
+
+_COLOURS = {"onnxruntime": "#7a8894", "openvino": "#b48a3c", "torch": "#c0564a", "torch-compile": "#8c5fa8"}
+_BLUES = ("#c6dbef", "#6baed6", "#2171b5", "#08306b")
+
+
+def _dot(axes: Any, row: int, speed: float, peer: str) -> None:
+    axes.plot(speed, row, "o", color=_COLOURS.get(peer, "black"), markersize=5, label=peer, zorder=3)
+
+
+def _places(frameworks: Sequence[str]) -> dict[str, tuple[float, float]]:
+    """Framework to where its bar is in a row, and how high it is."""
+    names = list(dict.fromkeys(frameworks))
+    height = 0.7 / max(len(names), 1)
+    return {name: (height * ((len(names) - 1) / 2 - i), height * 0.9) for i, name in enumerate(names)}
+
+
+def _order(stage: str) -> tuple[str, float]:
+    framework, _, minutes = stage.partition("-")
+    return framework, float(minutes)
+
+
+def _words(stage: str) -> str:
+    framework, minutes = _order(stage)
+    return f"{framework}, {f'{minutes:g} min' if minutes else '0 programs'}"
+
+
+def _peer(stage: Mapping[str, Any], name: str) -> str:
+    latencies = [peer["latency"] for peer in stage["peers"] if peer["name"] == name and peer["turns"]]
+    return _ms(latencies[0]) if latencies else "-"
+
+
+def _mean(ratios: list[float]) -> float:
+    known = [value for value in ratios if not math.isnan(value)]
+    return statistics.geometric_mean(known) if known else math.nan
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g}"
+
+
+def _times(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f}x"
+
+
+def _problems(networks: list[str], kept: Kept, titles: Mapping[str, str]) -> list[str]:
+    """What is wrong with a peer, once."""
+    said = [
+        f"- {titles[name]}: {peer['problem'].rpartition('/')[2]}"
+        for name in networks
+        for stage in kept[name].values()
+        for peer in stage["peers"]
+        if peer["problem"]
+    ]
+    found = list(dict.fromkeys(said))
+    return [*found, ""] if found else []

@@ -1,0 +1,106 @@
+"""The scoreboard's stages, kept results, table and picture; nothing is exported or tuned."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from places import ROOT
+from tlp_tvm.beside.beside_result import BesideResult, Timed
+
+TITLES = {"a": "Network A", "b": "Network B"}
+
+
+@pytest.fixture
+def networks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    module = importlib.import_module("networks")
+    for name in ("KEPT", "PAGE", "PICTURE"):
+        monkeypatch.setattr(module, name, tmp_path / name.lower())
+    return module
+
+
+def result(ours: float, peers: tuple[Timed, ...]) -> dict[str, Any]:
+    """What `tlp-tvm tune --beside --json` prints, as far as it is kept."""
+    beside = BesideResult("net", "a CPU", 2, 5, Timed("tlp-tvm", "0.1", (ours,)), peers)
+    ended = {"untuned_latency": 0.008, "speedup": 2.0}
+    values = {"end_to_end": ended, "estimate": 0.003, "seconds": {"search": 1.23}}
+    return {**values, "beside": beside.to_dict()}
+
+
+PEERS = (
+    Timed("onnxruntime", "1", (0.002,)),
+    Timed("torch", "2", (0.001,), 0.5, "/x/a.pt: torch: outputs differ"),
+)
+
+
+def test_ten_networks_and_three_stages_a_framework(networks: ModuleType) -> None:
+    assert len(networks.NETWORKS) == 10
+    found = list(networks.stages(["mlp"], ["ansor", "metaschedule"], [15, 0, 5]))
+    assert [each.name for each in found] == [
+        *("ansor-0", "ansor-5", "ansor-15"),
+        *("metaschedule-0", "metaschedule-5", "metaschedule-15"),
+    ]
+    chosen, first, second = (each.command() for each in found[:3])
+    assert chosen[chosen.index("--trials") + 1] == "0"
+    assert (first[first.index("--minutes") + 1], second[second.index("--minutes") + 1]) == ("5", "10")
+    assert chosen[-1] != first[-1] == second[-1]
+    assert found[5].command()[4].endswith("mlp.pt2")
+
+
+def test_a_stage_that_is_kept_is_not_run_again(networks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def run(stage: Any) -> dict[str, Any]:
+        ran.append(f"{stage.network} {stage.name}")
+        if stage.name == "ansor-5":
+            raise KeyboardInterrupt
+        return result(0.001, PEERS)
+
+    networks.PAGE.write_text("<!-- networks: begin -->\n<!-- networks: end -->\n")
+    monkeypatch.setattr(networks, "run", run)
+    command = ["networks.py", "--networks", "mlp", "--frameworks", "ansor", "--minutes", "0,5"]
+    monkeypatch.setattr("sys.argv", command)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            networks.main()
+
+    assert ran == ["mlp ansor-0", "mlp ansor-5", "mlp ansor-5"]
+    assert list(json.loads(networks.KEPT.read_text())["mlp"]) == ["ansor-0"]
+    assert "2.00x" in networks.PAGE.read_text()
+    assert networks.PICTURE.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_table_compares_with_the_fastest_sound_peer(networks: ModuleType) -> None:
+    kept: dict[str, Any] = {}
+    for network, minutes, ours in (("a", 0, 0.004), ("a", 5, 0.001), ("b", 5, 0.0005)):
+        networks.keep(kept, networks.Stage(network, "ansor", minutes), result(ours, PEERS))
+    assert networks.read_kept() == kept
+
+    lines = networks.lines(kept, TITLES)
+
+    heads, _, a, b, mean = (line for line in lines if line.startswith("|"))
+    assert heads == (
+        "| network | onnxruntime, ms | torch, ms | TVM untuned, ms | ansor, 0 programs: ms | "
+        "beside the fastest peer | ansor, 5 min: ms | beside the fastest peer |"
+    )
+    assert a == "| Network A | 2 | 1 | 8 | 4 | 0.50x | 1 | 2.00x |"
+    assert b == "| Network B | 2 | 1 | 8 | - | - | 0.5 | 4.00x |"
+    assert mean == "| geometric mean |  |  |  |  | 0.50x |  | 2.83x |"
+    assert "- Network A: a.pt: torch: outputs differ" in lines
+
+
+def test_an_empty_scoreboard_says_so(networks: ModuleType) -> None:
+    assert networks.lines({}, TITLES) == ["", "Not measured yet.", ""]
+
+
+def test_the_page_has_what_is_kept(networks: ModuleType) -> None:
+    path = ROOT / "docs" / "results" / "networks.json"
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    titles = {name: network.title for name, network in networks.NETWORKS.items()}
+    assert "\n".join(networks.lines(kept, titles)) in (ROOT / "docs" / "networks.md").read_text()
