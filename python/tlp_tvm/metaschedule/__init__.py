@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import Any
 
 _HOMES = {
@@ -31,7 +32,19 @@ __all__ = [
 ]
 
 
+_MOVED = {"TraceRecords": ("tlp_tvm.record_batch", "RecordBatch")}
+"""Names of version 0.1 -> the module that has them now, and their name there."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _MOVED:
+        module, new = _MOVED[name]
+        warnings.warn(
+            f"{__name__}.{name} is now {module}.{new}; the old name goes in the next version",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(importlib.import_module(module), new)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
