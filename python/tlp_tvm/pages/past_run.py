@@ -25,7 +25,7 @@ class ReportedTask:
         name: TVM's description; a number if the run was stopped before it was known.
         workload_key: TVM's key.
         weight: how often the task appears in the network; 1 where that is not known.
-        flops: floating-point operations; None where they are not known.
+        flops: floating-point operations; None where they are not known, negative where TVM cannot count them.
         programs: measured.
         failed: of those.
         first: latency of the first program that ran, seconds; infinity if none did.

@@ -189,13 +189,20 @@ def _tasks(
                 _ms(task.first) if first else "",
                 tag("b", _ms(task.best)) if best else "",
                 f"{task.first / task.best:.2f}x" if first and best else "",
-                f"{flops / task.first / 1e9:.3g}" if first and flops is not None else "",
-                tag("b", f"{flops / task.best / 1e9:.3g}") if best and flops is not None else "",
+                _rate(flops, task.first),
+                tag("b", rate) if (rate := _rate(flops, task.best)) else "",
                 f"{_share(run, task):.1%}" if best else "",
                 *_of_model(predicted, i, task),
             ]
         )
     return filled(names, rows)
+
+
+def _rate(flops: float | None, latency: float) -> str:
+    """GFLOP/s; "-" where TVM cannot count the operations, empty where nothing ran."""
+    if flops is None or not np.isfinite(latency):
+        return ""
+    return f"{flops / latency / 1e9:.3g}" if flops > 0 else "-"
 
 
 def _of_model(predicted: Predicted | str, i: int, task: ReportedTask) -> tuple[str, str]:

@@ -101,7 +101,7 @@ class TaskResult:
         name: TVM's description.
         workload_key: TVM's key.
         weight: how often the task appears in the network.
-        flops: floating-point operations of the task.
+        flops: floating-point operations of the task; negative where TVM cannot count them.
         trials: programs measured.
         failures: of those, how many failed.
         first: latency of the first program that ran, seconds; infinity if none did.

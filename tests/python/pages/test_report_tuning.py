@@ -151,6 +151,14 @@ def test_tasks_say_what_the_log_says(whole: Path) -> None:
         assert cell in page
 
 
+def test_operations_that_tvm_cannot_count_are_no_rate(whole: Path) -> None:
+    content = json.loads((whole / "run.json").read_text())
+    assert "<b>-</b>" not in report_page(whole)
+    content["tasks"][0]["flops"] = -1.0
+    (whole / "run.json").write_text(json.dumps(content))
+    assert "<b>-</b>" in report_page(whole)
+
+
 def test_time_is_that_of_the_records(whole: Path) -> None:
     clock, lines = read_run(whole).clock, records()
 
