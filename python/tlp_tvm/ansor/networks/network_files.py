@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.networks.torch_operators import missing_operators
 from tlp_tvm.errors import NetworkError
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -169,7 +170,8 @@ def _read_torchscript(path: str, shapes: Shapes) -> tuple[Any, dict[str, Any]]:
         chosen = _chosen_shapes(path, inputs, shapes)
         infos = [(each.name, (chosen[each.name], each.dtype)) for each in inputs]
         frontend = load_tvm().relay.frontend
-        module, parameters = _import(path, lambda: frontend.from_pytorch(script, infos))
+        added = missing_operators()
+        module, parameters = _import(path, lambda: frontend.from_pytorch(script, infos, added))
     return module, dict(parameters)
 
 
