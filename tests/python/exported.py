@@ -27,6 +27,35 @@ class ConvNet(torch.nn.Module):
         return torch.softmax(self.dense(torch.flatten(torch.relu(self.second(x)), 1)), -1)
 
 
+class Reader(torch.nn.Module):
+    """Ids that are looked up in two tables, and a mask that becomes numbers; two outputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.stems = torch.nn.Embedding(50, 8), torch.nn.Embedding(90, 8)
+        self.dense = torch.nn.Linear(8, 8)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = self.dense(self.words(ids) + self.stems(ids)) * mask.unsqueeze(-1).to(torch.float32)
+        return found, torch.softmax(found.sum(1), -1)
+
+
+def export_reader(path: Path) -> Path:
+    """ONNX or TorchScript by the end of the name."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = Reader().eval()
+    ids = torch.zeros((1, 40), dtype=torch.int64)
+    inputs = (ids, torch.ones_like(ids))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if path.suffix == ".onnx":
+            torch.onnx.export(network, inputs, path, input_names=["ids", "mask"], dynamo=False)
+        else:
+            torch.jit.trace(network, inputs).save(path)
+    return path
+
+
 def conv_net() -> ConvNet:
     with torch.random.fork_rng():
         torch.manual_seed(0)

@@ -14,7 +14,8 @@ import pytest
 import torch
 from onnx import numpy_helper
 
-from exported import conv_net
+from beside_tunings import tuned
+from exported import conv_net, export_reader
 from tlp_tvm.ansor.networks.library import load_tuned
 from tlp_tvm.beside import timing_peers
 from tlp_tvm.beside.beside_result import AGREEMENT, BesideResult, Timed, read_beside
@@ -62,6 +63,20 @@ def test_torchscript_is_timed_beside_torch_and_as_onnx(tuned_torchscript: tuple[
     assert [peer.problem for peer in result.peers] == ["", ""]
     assert [len(peer.turns) for peer in result.peers] == [2, 2]
     assert all(peer.difference is not None and peer.difference < 1e-5 for peer in result.peers)
+
+
+@pytest.mark.parametrize("name", ["reader.onnx", "reader.pt"])
+def test_integer_inputs_and_several_outputs(tmp_path: Path, name: str) -> None:
+    network, folder = tuned(export_reader(tmp_path / name))
+
+    inputs = inputs_of(folder)
+    peers = ["onnxruntime"] if name.endswith(".onnx") else ["onnxruntime", "torch"]
+    result = timed(network, folder, *peers)
+
+    assert 20 < inputs["ids"].max() < 50
+    assert set(inputs["mask"].ravel()) == {0, 1}
+    assert [output.shape for output in load_tuned(folder)(inputs)] == [(1, 40, 8), (1, 8)]
+    assert [peer.problem for peer in result.peers] == [""] * len(peers)
 
 
 def test_all_run_the_same_inputs(tuned_torchscript: tuple[Path, Path]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.ansor.networks.layout_rewrite import best_records
 from tlp_tvm.errors import TuningError
 from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
@@ -119,21 +120,22 @@ def compare(
 
 
 def random_inputs(module: Any, parameters: dict[str, Any]) -> dict[str, NDArray[Any]]:
-    """Standard normal inputs, zeros where they are integers; the same at every call.
+    """Standard normal inputs, integers that the network can look up; the same at every call.
 
     Args:
         module: Relay module.
         parameters: by name; the other variables of "main" are the inputs.
     """
     generator = np.random.default_rng(0)
-    inputs = {}
-    for variable in module["main"].params:
-        if variable.name_hint in parameters:
-            continue
-        kind = variable.type_annotation
-        shape = [int(extent) for extent in kind.shape]
-        inputs[variable.name_hint] = random_values(shape, str(kind.dtype), generator)
-    return inputs
+    variables = {str(each.name_hint): each.type_annotation for each in module["main"].params}
+    kinds = {name: kind for name, kind in variables.items() if name not in parameters}
+    bounds = integer_bounds(module, kinds)
+    return {
+        name: random_values(
+            [int(extent) for extent in kind.shape], str(kind.dtype), generator, bounds.get(name)
+        )
+        for name, kind in kinds.items()
+    }
 
 
 def _runner(library: Any, inputs: dict[str, NDArray[Any]], target: Any) -> Runner:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import runs_here
+from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import fresh_file
 from tlp_tvm.tuning.network.tuned_library import (
@@ -83,8 +84,9 @@ def save_tuned(
     """
     library = _export(built, folder, here)
     main = load_tvm().relay.transform.InferType()(module)["main"]
+    bounds = integer_bounds(module, inputs)
     found = {
-        str(variable.name_hint): _tensor(variable.checked_type)
+        str(variable.name_hint): _tensor(variable.checked_type, bounds.get(str(variable.name_hint)))
         for variable in main.params
         if str(variable.name_hint) in inputs
     }
@@ -110,5 +112,5 @@ def _export(built: Any, folder: Path, here: bool) -> Path:
     return folder / _OBJECTS
 
 
-def _tensor(kind: Any) -> Tensor:
-    return Tensor(tuple(int(extent) for extent in kind.shape), str(kind.dtype))
+def _tensor(kind: Any, below: int | None = None) -> Tensor:
+    return Tensor(tuple(int(extent) for extent in kind.shape), str(kind.dtype), below)
