@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from tlp_tvm.bench.extract_result import TraceExtractResult, ratio_of_all
 from tlp_tvm.cli.app import app
 from tlp_tvm.cli.parts.bench_tables import trace_table
 from tlp_tvm.framework import framework_named
@@ -19,6 +20,7 @@ from tlp_tvm.metaschedule.benching import score as score_traces
 from tlp_tvm.metaschedule.reading import traces
 from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
 
+MODEL = framework_named("metaschedule").default_model
 MS = ["--framework", "metaschedule", "--task", "softmax"]
 
 
@@ -41,8 +43,8 @@ def test_both_routes_are_timed_for_both_targets() -> None:
 
 def test_the_table_has_the_ratio_of_all() -> None:
     rates = [(8, 10, 0.1, 0.2), (16, 20, 0.5, 1)]
-    results = [extract_traces.TraceExtractResult("conv2d", "llvm", "any", 1, 28.3, *each) for each in rates]
-    assert extract_traces.ratio_of_all(results, "python_route") == pytest.approx((10 + 2) / (0.1 + 0.05))
+    results = [TraceExtractResult("conv2d", "llvm", "any", 1, 28.3, *each) for each in rates]
+    assert ratio_of_all(results, "python_route") == pytest.approx((10 + 2) / (0.1 + 0.05))
     console = Console(width=80, record=True)
     console.print(trace_table(results))
     assert re.search(r"one of each +80x +40x", console.export_text())
@@ -64,7 +66,7 @@ def test_both_models_score_the_same_candidates() -> None:
 
     assert result.exit_code == 0, result.output
     [entry] = json.loads(result.stdout.strip().splitlines()[-1])["score"]
-    assert entry["model"] == framework_named("metaschedule").default_model
+    assert entry["model"] == MODEL
     assert (entry["programs"], entry["threads"]) == (6, 1)
     assert entry["ratio"] == entry["ours"] / entry["xgb"] > 0
 
@@ -72,7 +74,7 @@ def test_both_models_score_the_same_candidates() -> None:
 def test_scores_that_are_no_numbers_are_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TLPCostModel, "predict", lambda *_: np.full(4, np.nan))
     with pytest.raises(AssertionError, match="to score each candidate"):
-        score_traces.bench_score_traces("softmax", "llvm", count=4, rounds=1)
+        score_traces.bench_score_traces("softmax", "llvm", model=MODEL, count=4, rounds=1)
 
 
 @pytest.mark.parametrize("command", ["extract", "score"])

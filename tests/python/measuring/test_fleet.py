@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -137,6 +138,14 @@ def device_for(tracker: str, key: str) -> tuple[str, ...]:
     return ("fleet", "device", "--tracker", tracker, "--key", key, "--threads", "1")
 
 
+def wait_until_listed(tracker: str, key: str) -> None:
+    """A device prints its line before the tracker knows it."""
+    deadline = time.monotonic() + 60
+    while f"server:{key}" not in {server["key"] for server in client(tracker).summary()["server_info"]}:
+        assert time.monotonic() < deadline, f"the tracker lists no {key}"
+        time.sleep(0.1)
+
+
 def client(tracker: str) -> Any:
     load_tvm()
     from tvm import rpc
@@ -172,6 +181,7 @@ def test_a_device_that_hangs_is_not_waited_for_for_ever(
 ) -> None:
     monkeypatch.setattr(measure_remote, "BUSY_WAIT_S", 2.0)
     with running(*device_for(tracker, "hangs")) as device:
+        wait_until_listed(tracker, "hangs")
         os.killpg(device.process.pid, signal.SIGSTOP)
         with pytest.raises(
             CollectionError,
