@@ -49,6 +49,12 @@ class Soak:
         self.whole: Counter[str] = Counter()
         self.records = 0
         self.expected: dict[str, Any] = {}
+        self.began = time.monotonic()
+
+    @property
+    def minutes(self) -> float:
+        """Since the beginning."""
+        return (time.monotonic() - self.began) / 60
 
     def alone(self, scene: Scene) -> Any:
         """What a folder holds whose command was left alone."""
@@ -109,9 +115,9 @@ class Soak:
         self.ends["killed" if code < 0 else ("refused with a sentence" if code else "ended by itself")] += 1
         return code
 
-    def print(self, minutes: float) -> None:
+    def print(self) -> None:
         """What was done, and what survived."""
-        print(f"\n{minutes:.1f} minutes, {sum(self.faults.values())} faults:")
+        print(f"\n{self.minutes:.1f} minutes, {sum(self.faults.values())} faults:")
         for name, count in sorted(self.faults.items()):
             print(f"  {name:32}{count:6}")
         print(f"{sum(self.ends.values())} commands:")
@@ -146,9 +152,8 @@ def free_port() -> int:
 
 def run(soak: Soak, asked: list[Victim], fleet: Fleet, minutes: float) -> None:
     """Disturb one command after the other until the time is over."""
-    began = time.monotonic()
     number = 0
-    while (done := (time.monotonic() - began) / 60) < minutes or number < len(asked):
+    while soak.minutes < minutes or number < len(asked):
         victim = asked[number % len(asked)]
         folder = soak.disk / f"{victim.name}-{number}"
         scene = Scene(victim, folder, soak.disk, soak.scratch, soak.random, fleet)
@@ -159,12 +164,15 @@ def run(soak: Soak, asked: list[Victim], fleet: Fleet, minutes: float) -> None:
         soak.attack(scene)
         shutil.rmtree(folder)
         faults, ends = sum(soak.faults.values()) - faults, sum(soak.ends.values()) - ends
-        print(f"{done:5.1f} min: {victim.name} whole after {faults} faults and {ends} commands", flush=True)
+        print(
+            f"{soak.minutes:5.1f} min: {victim.name} whole after {faults} faults and {ends} commands",
+            flush=True,
+        )
         number += 1
     time.sleep(5)  # what lives with its parent looks once a second
     if processes := left_behind(soak.scratch):
         raise Broken(f"processes {processes} are left behind")
-    soak.print((time.monotonic() - began) / 60)
+    soak.print()
 
 
 def main() -> None:
@@ -190,7 +198,7 @@ def main() -> None:
     try:
         run(soak, chosen, fleet, asked.minutes)
     except BaseException:
-        soak.print(0.0)
+        soak.print()
         shutil.copytree(disk, scratch / "broken")
         raise
     finally:

@@ -46,6 +46,8 @@ FAILED_COST = 1e10
 _LATE_S = 1.0
 """A child that says this much too late that its time is over was stopped meanwhile."""
 
+_TRIES = 3
+
 _FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
 """How a process ends that did not end itself; it crashes with other signals."""
 
@@ -315,7 +317,7 @@ def ask(child: Any, timeout_error: int, seconds: float, function: Any, *argument
     """Let a child do something; whatever happens to it is an outcome.
 
     What somebody else did to the child says nothing of the program: if it was killed from outside, or stopped
-    until its time was over, it is asked once more.
+    until its time was over, it is asked again, `_TRIES` times in all.
 
     Args:
         child: TVM's `PopenWorker`.
@@ -327,9 +329,11 @@ def ask(child: Any, timeout_error: int, seconds: float, function: Any, *argument
     Returns:
         What the function gave.
     """
-    outcome, disturbed = _ask_once(child, timeout_error, seconds, function, *arguments)
-    if disturbed:
-        outcome, _ = _ask_once(child, timeout_error, seconds, function, *arguments)
+    outcome: Outcome | None = None
+    for _ in range(_TRIES):
+        outcome, disturbed = _ask_once(child, timeout_error, seconds, function, *arguments)
+        if not disturbed:
+            break
     return outcome
 
 
@@ -348,11 +352,12 @@ def _ask_once(
         return Outcome((), timeout_error, f"over {seconds} s", took), took > seconds + _LATE_S
     except ChildProcessError:
         outcome = Outcome((), child_side.RUNTIME, "the child ended", time.monotonic() - began)
-        return outcome, process is not None and process.returncode in _FROM_OUTSIDE
+        return outcome, process is None or process.returncode in _FROM_OUTSIDE  # None: it was just starting
     except Exception as error:  # noqa: BLE001 - what a child says about one program does not end the tuning
+        killed = process is not None and process.poll() in _FROM_OUTSIDE  # in the middle of its answer
         end(child)  # the next send starts another
         message = f"{type(error).__name__}: {error}".strip().splitlines()[-1]
-        return Outcome((), child_side.RUNTIME, message, time.monotonic() - began), False
+        return Outcome((), child_side.RUNTIME, message, time.monotonic() - began), killed
 
 
 def end(child: Any) -> None:

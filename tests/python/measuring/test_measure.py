@@ -263,6 +263,26 @@ def test_what_others_do_to_a_child_is_no_failure_of_its_program(
     assert child._proc.pid != stopped
 
 
+def test_a_child_that_is_killed_while_it_starts_is_started_again(pool: StatePool) -> None:
+    child, killed = pool._children[0], []
+    measure.end(child)
+
+    def kill() -> None:
+        while len(killed) < 2:
+            process = child._proc
+            if process is not None and process.pid not in killed:
+                killed.append(process.pid)
+                process.send_signal(signal.SIGKILL)
+
+    threading.Thread(target=kill).start()
+    ((number, built),) = pool.build(programs("softmax", 1))
+
+    assert built.error == 0
+    assert pool.run(number, programs("softmax", 1)[0]).error == 0
+    assert child._proc.pid not in killed
+    assert len(killed) == 2
+
+
 def test_tvm_measures_through_the_children_while_the_pool_is_open(tmp_path: Path) -> None:
     tvm = load_tvm()
     auto_scheduler = tvm.auto_scheduler
