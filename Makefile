@@ -58,8 +58,8 @@ export PIP_NO_INPUT := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DELETE_ON_ERROR:
-.PHONY: help quickstart test test-cpp test-python test-numeric test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches networks dataset \
-	pretrained docs fuzz sanitize soak browser clean distclean
+.PHONY: help quickstart test test-cpp test-python test-numeric test-metaschedule lint lint-python lint-cpp tidy format bench results results-public searches networks \
+	proof-breeding dataset pretrained docs fuzz sanitize soak browser clean distclean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -131,6 +131,9 @@ searches: $(VENV)/.package $(MS_VENV)/.package  ## compare searches again for do
 
 networks: $(VENV)/.package $(MS_VENV)/.package  ## time tuned networks beside their peers again for docs/networks.md (a day on two idle cores)
 	$(BIN)/python benchmarks/networks.py
+
+proof-breeding: $(VENV)/.package  ## replay 10,000 bred programs of every operator task through TVM (some ten minutes)
+	$(BIN)/python benchmarks/breeding.py --write
 
 dataset: $(VENV)/.package  ## build one dataset per framework from datasets/, with statistics
 	$(BIN)/tlp-tvm dataset build datasets/epyc datasets/epyc-wide datasets/epyc-dense datasets/epyc-conv --replace --out build/dataset

@@ -118,8 +118,7 @@ class Kernel {
         return GpuFault::kVthreads;
       }
       if (annotation == kThreadX || annotation == kThreadY || annotation == kThreadZ) {
-        const auto [known, is_new] = threads_.emplace(annotation, extent);
-        if (!is_new && known->second != extent) return GpuFault::kThreadsApart;
+        if (Of(annotation, extent, &threads_) != extent) return GpuFault::kThreadsApart;
       }
       if (annotation == kVectorize && Product(extent, bytes) > limits.vector_bytes &&
           StaysVector(operation.vectors, buffer, extent)) {
@@ -127,7 +126,7 @@ class Kernel {
       }
     }
     if (note.shared_for != kUnknown) {
-      std::int64_t& shared = shared_[note.shared_for];
+      std::int64_t& shared = Of(note.shared_for, 0, &shared_);
       shared = Sum(shared, Product(buffer.AtLeast(), bytes));
     }
     return GpuFault::kNone;
@@ -145,8 +144,17 @@ class Kernel {
   }
 
  private:
-  std::map<std::int32_t, std::int64_t> threads_;
-  std::map<std::int64_t, std::int64_t> shared_;
+  using Numbers = std::vector<std::pair<std::int64_t, std::int64_t>>;  // a few, so a scan will do
+
+  static std::int64_t& Of(std::int64_t key, std::int64_t otherwise, Numbers* numbers) {
+    for (auto& [known, number] : *numbers) {
+      if (known == key) return number;
+    }
+    return numbers->emplace_back(key, otherwise).second;
+  }
+
+  Numbers threads_;  ///< by annotation
+  Numbers shared_;   ///< by the reader
 };
 
 /*! \brief What is wrong with a program whose stages have these loops. */
@@ -182,42 +190,6 @@ GpuFault FaultOf(const std::vector<StageNote>& notes, const std::vector<std::vec
   return GpuFault::kNone;
 }
 
-/*! \brief The loops of a program that TVM has not seen, as far as its steps say them. */
-std::vector<std::vector<Loop>> KnownLoops(const std::vector<StageNote>& notes,
-                                          const GpuGraph& graph) {
-  std::vector<std::vector<Loop>> loops(notes.size());
-  for (std::size_t i = 0; i < notes.size(); ++i) {
-    const StageNote& note = notes[i];
-    if (!note.has_loops) continue;
-    loops[i] = note.loops;
-    if (note.computed_in == kUnknown || note.shared_for != kUnknown) continue;
-    // Computed in another stage, it covers what that reads: only loops that reduce stay whole.
-    const bool has_axes = note.axes.size() == loops[i].size();
-    for (std::size_t k = 0; k < loops[i].size(); ++k) {
-      const bool reduces =
-          has_axes && note.axes[k] != kFused && note.axes[k] >= graph.axes[note.operation].spatial;
-      if (!reduces) loops[i][k].first = kUnknown;
-    }
-  }
-  for (std::size_t i = 0; i < notes.size(); ++i) {
-    const StageNote& note = notes[i];
-    if (loops[i].empty() || loops[i][0].first != kUnknown || note.shared_for == kUnknown) continue;
-    if (note.computed_in != note.shared_for) continue;
-    // A copy: its loops are those of the tile that is read, fused and split again.
-    for (std::size_t at = 0; at < notes.size(); ++at) {
-      if (static_cast<std::int64_t>(notes[at].number) != note.shared_for) continue;
-      const std::int64_t elements = TileRead(graph, notes[at], loops[at], note).elements;
-      std::int64_t rest = elements;
-      for (std::size_t k = 1; k < loops[i].size() && rest != kUnknown; ++k) {
-        const std::int64_t inner = loops[i][k].first;
-        rest = inner > 0 ? Sum(rest, inner - 1) / inner : kUnknown;
-      }
-      loops[i][0].first = rest;
-    }
-  }
-  return loops;
-}
-
 GpuFault FaultOfState(StateReader* reader, const abi::Array& states, std::size_t i,
                       const GpuLimits& limits, const GpuGraph& graph, ReadScratch* scratch) {
   StageList list(graph.axes);
@@ -237,15 +209,48 @@ GpuFault FaultOfState(StateReader* reader, const abi::Array& states, std::size_t
 
 }  // namespace
 
-GpuFault FaultOfProgram(const PrimitiveSequence& program, const GpuLimits& limits,
-                        const GpuGraph& graph) {
-  StageList list(graph.axes);
-  if (!list.Follow(program)) return GpuFault::kNone;
-  const std::vector<StageNote>& notes = list.stages();
-  std::vector<bool> inlined;
-  inlined.reserve(notes.size());
-  for (const StageNote& note : notes) inlined.push_back(note.inlined);
-  return FaultOf(notes, KnownLoops(notes, graph), inlined, limits, graph);
+void ProgramCheck::FindLoops() {
+  const std::vector<StageNote>& notes = list_.stages();
+  loops_.resize(notes.size());
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    const StageNote& note = notes[i];
+    loops_[i].clear();
+    if (!note.has_loops) continue;
+    loops_[i].assign(note.loops.begin(), note.loops.end());
+    if (note.computed_in == kUnknown || note.shared_for != kUnknown) continue;
+    // Computed in another stage, it covers what that reads: only loops that reduce stay whole.
+    const bool has_axes = note.axes.size() == note.loops.size();
+    for (std::size_t k = 0; k < note.loops.size(); ++k) {
+      const bool reduces =
+          has_axes && note.axes[k] != kFused && note.axes[k] >= graph_.axes[note.operation].spatial;
+      if (!reduces) loops_[i][k].first = kUnknown;
+    }
+  }
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    const StageNote& note = notes[i];
+    if (loops_[i].empty() || loops_[i][0].first != kUnknown) continue;
+    if (note.shared_for == kUnknown || note.computed_in != note.shared_for) continue;
+    // A copy: its loops are those of the tile that is read, fused and split again.
+    for (std::size_t at = 0; at < notes.size(); ++at) {
+      if (static_cast<std::int64_t>(notes[at].number) != note.shared_for) continue;
+      std::int64_t rest = TileRead(graph_, notes[at], loops_[at], note).elements;
+      for (std::size_t k = 1; k < loops_[i].size() && rest != kUnknown; ++k) {
+        const std::int64_t inner = loops_[i][k].first;
+        rest = inner > 0 ? Sum(rest, inner - 1) / inner : kUnknown;
+      }
+      loops_[i][0].first = rest;
+    }
+  }
+}
+
+GpuFault ProgramCheck::FaultOf(const PrimitiveSequence& program) {
+  list_ = start_;
+  if (!list_.Follow(program)) return GpuFault::kNone;
+  inlined_.clear();
+  inlined_.reserve(list_.stages().size());
+  for (const StageNote& note : list_.stages()) inlined_.push_back(note.inlined);
+  FindLoops();
+  return ansor::FaultOf(list_.stages(), loops_, inlined_, limits_, graph_);
 }
 
 void CheckGpu(StateReader* reader, const abi::Array& states, const GpuLimits& limits,

@@ -71,11 +71,27 @@ enum class GpuFault : std::uint8_t {
 };
 
 /*!
- * \brief Checks a program that TVM has not seen, by its steps: says no more than `CheckGpu` says of
- * its state.
+ * \brief Checks programs that TVM has not seen, by their steps: says no more than `CheckGpu` says of
+ * their states. For one thread: it keeps its memory from one program to the next.
  */
-GpuFault FaultOfProgram(const PrimitiveSequence& program, const GpuLimits& limits,
-                        const GpuGraph& graph);
+class ProgramCheck {
+ public:
+  /*! \brief Limits and graph stay the caller's. */
+  ProgramCheck(const GpuLimits& limits, const GpuGraph& graph)
+      : limits_(limits), graph_(graph), start_(graph.axes), list_(start_) {}
+
+  GpuFault FaultOf(const PrimitiveSequence& program);
+
+ private:
+  void FindLoops();
+
+  const GpuLimits& limits_;
+  const GpuGraph& graph_;
+  StageList start_;  ///< before the first step
+  StageList list_;
+  std::vector<std::vector<Loop>> loops_;
+  std::vector<bool> inlined_;
+};
 
 /*!
  * \brief Checks every state.

@@ -253,7 +253,7 @@ std::vector<bool> InlinedOf(StateReader* reader, const abi::Object* object) {
   return inlined;
 }
 
-StageList::StageList(const std::vector<AxisCount>& operations) : operations_(operations) {
+StageList::StageList(const std::vector<AxisCount>& operations) : operations_(&operations) {
   for (std::size_t i = 0; i < operations.size(); ++i) Insert(i, i, true);
 }
 
@@ -269,7 +269,7 @@ void StageList::Insert(std::size_t position, std::size_t operation, bool follow_
   stage.number = stages_.size();
   stage.operation = operation;
   if (follow_axes) {
-    const AxisCount& known = operations_[operation];
+    const AxisCount& known = (*operations_)[operation];
     for (std::size_t i = 0; i < known.spatial + known.reduce; ++i) {
       stage.axes.push_back(i);
     }
@@ -280,7 +280,7 @@ void StageList::Insert(std::size_t position, std::size_t operation, bool follow_
 }
 
 void StageList::Restart(StageNote* stage, bool with_reduce) {
-  const AxisCount& known = operations_[stage->operation];
+  const AxisCount& known = (*operations_)[stage->operation];
   const std::size_t count = known.spatial + (with_reduce ? known.reduce : 0);
   stage->has_loops = true;
   stage->loops.clear();

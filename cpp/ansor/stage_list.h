@@ -83,7 +83,7 @@ class StageList {
   }
   StageNote& At(std::int64_t stage) { return stages_[static_cast<std::size_t>(stage)]; }
 
-  const std::vector<AxisCount>& operations_;
+  const std::vector<AxisCount>* operations_;
   std::vector<StageNote> stages_;
 };
 

@@ -105,9 +105,12 @@ struct GpuRules {
   ansor::GpuGraph graph;
   ansor::GpuLimits limits;
 
-  Accepts accepts() const {
-    return [this](const PrimitiveSequence& program) {
-      return ansor::FaultOfProgram(program, limits, graph) == ansor::GpuFault::kNone;
+  AcceptsOfThread accepts() const {
+    return [this] {
+      const auto check = std::make_shared<ansor::ProgramCheck>(limits, graph);
+      return [check](const PrimitiveSequence& program) {
+        return check->FaultOf(program) == ansor::GpuFault::kNone;
+      };
     };
   }
 };
@@ -115,9 +118,9 @@ struct GpuRules {
 py::array_t<std::uint8_t> FaultsOf(const GpuRules& rules, const Herd& herd) {
   py::array_t<std::uint8_t> faults(static_cast<py::ssize_t>(herd.programs.size()));
   Draft draft;
+  ansor::ProgramCheck check(rules.limits, rules.graph);
   for (std::size_t i = 0; i < herd.programs.size(); ++i) {
-    const auto fault = ansor::FaultOfProgram(herd.Write(i, &draft), rules.limits, rules.graph);
-    faults.mutable_data()[i] = static_cast<std::uint8_t>(fault);
+    faults.mutable_data()[i] = static_cast<std::uint8_t>(check.FaultOf(herd.Write(i, &draft)));
   }
   return faults;
 }
@@ -147,7 +150,7 @@ py::tuple BreedHerd(const StockHandle& stock, const Herd& parents, const Weights
     const std::shared_lock<std::shared_mutex> lock(stock->mutex);
     std::sort(hashes.begin(), hashes.end());
     herd.programs = Breed(stock->stock, parents.programs, chances, plan, count, seed, hashes,
-                          gpu == nullptr ? Accepts() : gpu->accepts(), threads, &tally);
+                          gpu == nullptr ? AcceptsOfThread() : gpu->accepts(), threads, &tally);
   }
   py::dict counts;
   counts["made"] = tally.made;

@@ -43,6 +43,15 @@ py::array_t<std::uint64_t> HashesOf(const Herd& herd) {
   return hashes;
 }
 
+py::array_t<std::uint64_t> SequenceHashesOf(const Herd& herd) {
+  py::array_t<std::uint64_t> hashes(static_cast<py::ssize_t>(herd.programs.size()));
+  Draft draft;
+  for (std::size_t i = 0; i < herd.programs.size(); ++i) {
+    hashes.mutable_data()[i] = HashOf(herd.Write(i, &draft), ansor::kVocabulary);
+  }
+  return hashes;
+}
+
 py::array_t<std::int64_t> FormsOf(const Herd& herd) {
   py::array_t<std::int64_t> forms(static_cast<py::ssize_t>(herd.programs.size()));
   for (std::size_t i = 0; i < herd.programs.size(); ++i) {
@@ -85,35 +94,53 @@ py::dict Encode(const Herd& herd, const Encoder& encoder, Embedding out, int thr
                       });
 }
 
+/*! \brief Some numbers of each flattened embedding. */
+class Columns {
+ public:
+  Columns(const Places& columns, const Encoder& encoder, std::size_t programs)
+      : begin_(columns.data()),
+        count_(static_cast<std::size_t>(columns.size())),
+        kept_({static_cast<py::ssize_t>(programs), columns.size()}),
+        to_(kept_.mutable_data()) {
+    const std::size_t size = encoder.layout().size();
+    for (std::size_t c = 0; c < count_; ++c) {
+      if (begin_[c] < 0 || begin_[c] >= static_cast<std::int64_t>(size)) {
+        throw std::invalid_argument("columns: expected numbers below " + std::to_string(size) +
+                                    ", found " + std::to_string(begin_[c]));
+      }
+    }
+  }
+  void Keep(std::size_t program, const float* x) const {
+    for (std::size_t c = 0; c < count_; ++c) to_[program * count_ + c] = x[begin_[c]];
+  }
+  const py::array_t<float>& kept() const { return kept_; }
+
+ private:
+  const std::int64_t* begin_;
+  std::size_t count_;
+  py::array_t<float> kept_;
+  float* to_;
+};
+
 /*!
  * \brief Encodes and scores every program, and keeps some columns of its embedding.
  * \return Scores (N, heads or 1), columns (N, C).
  */
 py::tuple Score(const Herd& herd, const Encoder& encoder, const model::Network& network, int head,
-                const Places& columns, int threads) {
+                const Places& places, int threads) {
   const Layout& layout = encoder.layout();
   const model::NetworkShape& shape = network.shape();
   if (layout.length != shape.length || layout.width != shape.width || head < -1 ||
       head >= shape.heads) {
     throw std::invalid_argument(
-        "network: expected one that reads the encoder's layout and has "
-        "the head, found another");
+        "network: expected one that reads the encoder's layout and has the head, found another");
   }
-  const auto size = layout.size(), width = static_cast<std::size_t>(columns.size());
-  for (std::size_t c = 0; c < width; ++c) {
-    const std::int64_t column = columns.data()[c];
-    if (column < 0 || column >= static_cast<std::int64_t>(size)) {
-      throw std::invalid_argument("columns: expected numbers below " + std::to_string(size) +
-                                  ", found " + std::to_string(column));
-    }
-  }
-  const std::int64_t* const column = columns.data();
-  const auto count = static_cast<py::ssize_t>(herd.programs.size());
+  const Columns columns(places, encoder, herd.programs.size());
+  const std::size_t size = layout.size();
   const auto heads = static_cast<std::size_t>(head < 0 ? shape.heads : 1);
-  py::array_t<float> scores({count, static_cast<py::ssize_t>(heads)});
-  py::array_t<float> kept({count, columns.size()});
+  py::array_t<float> scores(
+      {static_cast<py::ssize_t>(herd.programs.size()), static_cast<py::ssize_t>(heads)});
   float* const to = scores.mutable_data();
-  float* const keep = kept.mutable_data();
   OverPrograms(herd, encoder, threads,
                [&](std::size_t begin, std::size_t end, EncodingReport* report) {
                  Draft draft;
@@ -121,11 +148,11 @@ py::tuple Score(const Herd& herd, const Encoder& encoder, const model::Network& 
                  for (std::size_t i = begin; i < end; ++i) {
                    float* const x = block.data() + (i - begin) * size;
                    encoder.Encode(herd.Write(i, &draft), x, report);
-                   for (std::size_t c = 0; c < width; ++c) keep[i * width + c] = x[column[c]];
+                   columns.Keep(i, x);
                  }
                  network.Score(block.data(), end - begin, head, 1, to + begin * heads);
                });
-  return py::make_tuple(scores, kept);
+  return py::make_tuple(scores, columns.kept());
 }
 
 }  // namespace
@@ -134,6 +161,7 @@ void RegisterHerd(py::module_& module) {
   py::class_<Herd>(module, "Herd", "Programs of a stock.")
       .def("__len__", [](const Herd& herd) { return herd.programs.size(); })
       .def_property_readonly("hashes", &HashesOf, "(N,) two programs are equal when theirs are.")
+      .def_property_readonly("sequence_hashes", &SequenceHashesOf, "(N,) as of records.")
       .def_property_readonly("forms", &FormsOf, "(N,) the number of each one's form.")
       .def("take", &Take, py::arg("places"), "The programs at these places.")
       .def(

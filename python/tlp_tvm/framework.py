@@ -344,6 +344,24 @@ class Framework(Protocol):
         """
         ...
 
+    def bench_breed(
+        self, task: str, count: int, gpu: bool, how: Mapping[str, Any], tell: Tell
+    ) -> Sequence[Any]:
+        """Rates of breeding beside TVM's own evolution; see `bench.breed_result`.
+
+        Args:
+            task: an operator.
+            count: programs of a generation.
+            gpu: whether for a GPU too.
+            how: `model`, `threads` and `rounds`.
+            tell: see `Tell`.
+
+        Raises:
+            NetworkError: there is no such task.
+            TuningError: the framework's programs are not bred natively.
+        """
+        ...
+
 
 def framework_here() -> Framework:
     """The framework of this environment's TVM; the default one if there is none."""

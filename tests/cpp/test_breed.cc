@@ -63,7 +63,7 @@ struct Bred {
   }
   std::vector<std::string> Children(const Plan& plan, std::size_t count, int threads = 1,
                                     const std::vector<std::uint64_t>& known = {},
-                                    const Accepts& accepts = {}) {
+                                    const AcceptsOfThread& accepts = {}) {
     const std::vector<double> weights(parents.size(), 1.0);
     const Population made =
         Breed(stock, parents, weights, plan, count, 7, known, accepts, threads, &tally);
@@ -167,8 +167,10 @@ TEST(WhatIsKnownOrRefusedIsNoChild) {
   EXPECT_EQ(fewer.size(), all.size() - 2);
   EXPECT(std::find(fewer.begin(), fewer.end(), all[0]) == fewer.end());
   bred.tally = {};
-  const auto accepted = bred.Children(plan, 500, 1, {}, [](const auto& program) {
-    return program.ValuesOf(std::size_t{0})[4] != 4;  // the outermost length of the first split
+  const auto accepted = bred.Children(plan, 500, 1, {}, [] {
+    return [](const auto& program) {
+      return program.ValuesOf(std::size_t{0})[4] != 4;  // the outermost length of the first split
+    };
   });
   EXPECT(bred.tally.refused > 0);
   for (const auto& text : accepted) EXPECT(text.find("512, [4,") == std::string::npos);

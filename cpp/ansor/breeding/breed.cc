@@ -86,8 +86,8 @@ struct Farm {
 
 Population Breed(const Stock& stock, const Population& parents, const std::vector<double>& weights,
                  const Plan& plan, std::size_t count, std::uint64_t seed,
-                 const std::vector<std::uint64_t>& known, const Accepts& accepts, int threads,
-                 Tally* tally) {
+                 const std::vector<std::uint64_t>& known, const AcceptsOfThread& accepts,
+                 int threads, Tally* tally) {
   Population made(count, stock.stride());
   std::vector<char> is_made(count);
   std::atomic<std::size_t> refused{0};
@@ -96,11 +96,12 @@ Population Breed(const Stock& stock, const Population& parents, const std::vecto
   ParallelFor(count, kChildrenPerBlock, threads, [&](std::size_t begin, std::size_t end) {
     Child child;
     Draft draft;
+    const Accepts accept = accepts ? accepts() : Accepts();
     for (std::size_t i = begin; i < end; ++i) {
       Random random(seed, i);
       for (int attempt = 0; attempt < kAttempts && is_made[i] == 0; ++attempt) {
         if (!farm.Make(&random, &child)) continue;
-        if (accepts && !accepts(stock.Write(child.form, child.row.data(), &draft))) {
+        if (accept && !accept(stock.Write(child.form, child.row.data(), &draft))) {
           ++refused;
           continue;
         }

@@ -26,8 +26,10 @@ struct Plan {
   double alter = 1;  ///< share of those with two parents that are changed too
 };
 
-/*! \brief Whether a program can run; may be asked from any thread. */
+/*! \brief Whether a program can run; asked from one thread. */
 using Accepts = std::function<bool(const PrimitiveSequence&)>;
+/*! \brief Makes one for a thread. */
+using AcceptsOfThread = std::function<Accepts()>;
 
 /*! \brief What became of the children that were made. */
 struct Tally {
@@ -50,8 +52,8 @@ struct Tally {
  */
 Population Breed(const Stock& stock, const Population& parents, const std::vector<double>& weights,
                  const Plan& plan, std::size_t count, std::uint64_t seed,
-                 const std::vector<std::uint64_t>& known, const Accepts& accepts, int threads,
-                 Tally* tally);
+                 const std::vector<std::uint64_t>& known, const AcceptsOfThread& accepts,
+                 int threads, Tally* tally);
 
 /*!
  * \brief Crosses two programs.

@@ -227,5 +227,13 @@ class _Ansor:
             if count
         ]
 
+    def bench_breed(
+        self, task: str, count: int, gpu: bool, how: Mapping[str, Any], tell: Tell
+    ) -> Sequence[Any]:
+        from tlp_tvm.ansor.benching.breed import CPU_TARGET, CUDA_TARGET, bench_breed
+
+        targets = (CPU_TARGET, CUDA_TARGET) if gpu else (CPU_TARGET,)
+        return [bench_breed(task, target, count=count, progress=tell, **how) for target in targets]
+
 
 FRAMEWORK = _Ansor()

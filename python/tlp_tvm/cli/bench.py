@@ -97,6 +97,37 @@ def score(
     _show("score", [each.to_dict() for each in results], [score_table(results)], json)
 
 
+@app.command()
+@one_sentence_errors
+def breed(
+    task: Annotated[str, typer.Option(help="Operator whose programs are bred.")] = "conv2d",
+    programs: Annotated[int, typer.Option(min=1, help="Children of a generation.")] = 10000,
+    cuda: Annotated[bool, typer.Option(help="Breed for the GPU too.")] = True,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="A shipped name, a checkpoint folder or an exported file. Default: the framework's."
+        ),
+    ] = None,
+    torch_threads: Annotated[int, typer.Option(min=0, help="Threads and cores; 0 for all cores.")] = 0,
+    rounds: Annotated[int, typer.Option(min=1, help="Repeats of each stage; the best counts.")] = 3,
+    framework: FrameworkOption = "ansor",
+    json: JsonOption = False,
+) -> None:
+    """Measure programs bred, embedded and scored per second, beside TVM's evolution with the same model.
+
+    Example: tlp-tvm bench breed --task dense --model epyc-small
+    """
+    from tlp_tvm.cli.parts.bench_tables import breed_table
+    from tlp_tvm.framework import framework_named
+
+    chosen = framework_named(framework_of(framework))
+    how = {"model": model or chosen.default_model, "threads": torch_threads, "rounds": rounds}
+    with status("starting") as tell:
+        results = chosen.bench_breed(task, programs, cuda, how, tell)
+    _show("breed", [each.to_dict() for each in results], [breed_table(results)], json)
+
+
 def _show(what: str, figures: Any, tables: Sequence[Table], json: bool) -> None:
     """Print figures with the machine they were measured on."""
     from tlp_tvm.bench.timing import machine

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.adapting.program_source import Prior, ProgramSource
-from tlp_tvm.errors import CollectionError, DatasetError, NetworkError
+from tlp_tvm.errors import CollectionError, DatasetError, NetworkError, TuningError
 from tlp_tvm.framework import Contender, OnErrors, Pool, Tell
 from tlp_tvm.machine.checks import Check
 from tlp_tvm.measuring.child import WARM, Outcome
@@ -213,6 +213,14 @@ class _MetaSchedule:
             for kind, count in zip(TARGET_KINDS, counts, strict=True)
             if count
         ]
+
+    def bench_breed(
+        self, task: str, count: int, gpu: bool, how: Mapping[str, Any], tell: Tell
+    ) -> Sequence[Any]:
+        raise TuningError(
+            "`framework` metaschedule: expected one whose programs are bred natively, found one "
+            "that TVM breeds; choose ansor"
+        )
 
 
 def _workloads(task: str) -> list[str]:

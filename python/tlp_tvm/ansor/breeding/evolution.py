@@ -14,10 +14,10 @@ from tlp_tvm.ansor.breeding.task_stock import TaskStock
 GENERATIONS = 4
 """Of a round, as in TVM's search."""
 
-PARENTS = 0.1
+PARENTS = 0.5
 """Of a generation's size: the best programs so far, of which the next are bred."""
 
-LEAST_PARENTS = 64
+LEAST_PARENTS = 256
 
 SHARE_OF_FORM = 0.125
 """Of the programs that breed or are found, at most, have one form, if there are enough others: what the model

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich import box
 from rich.table import Table
 
+from tlp_tvm.bench.breed_result import BreedResult
 from tlp_tvm.bench.extract_result import ExtractResult, TraceExtractResult, ratio_of_all
 from tlp_tvm.bench.score_result import ScoreResult
 from tlp_tvm.bench.train import TrainResult
@@ -72,6 +73,30 @@ def score_table(results: Sequence[ScoreResult]) -> Table:
         ratios = (f"{ratio:,.1f}x" for ratio in (result.ratio, result.cpu_ratio))
         cells = [f"{result.programs:,}", *rates, *ratios, f"{result.invalid:.0%}"]
         table.add_row(result.task, result.target, *cells)
+    return table
+
+
+def breed_table(results: Sequence[BreedResult]) -> Table:
+    """A row per stage, a column per target."""
+    first = results[0]
+    title = f"{first.task}: programs per second, {first.model}, {first.threads} threads"
+    table = Table(title=title)
+    table.add_column("stage")
+    for result in results:
+        table.add_column(result.target.split()[0], justify="right")
+    stages = {
+        "bred": "bred",
+        "embedded": "embedded",
+        "bred and embedded": "bred_embedded",
+        "encoded and scored": "scored",
+        "the network alone": "network",
+        "bred, encoded and scored": "bred_scored",
+        "TVM's evolution, same model": "tvm",
+    }
+    for stage, name in stages.items():
+        table.add_row(stage, *(f"{getattr(result, name):,.0f}" for result in results))
+    table.add_row("ratio to TVM", *(f"{result.ratio:,.1f}x" for result in results))
+    table.add_row("share of the network's rate", *(f"{result.of_network:.0%}" for result in results))
     return table
 
 
