@@ -45,35 +45,38 @@ def search_of(
     seed += 1  # TVM replaces a seed of 0 by a random one
     builder = auto_scheduler.LocalBuilder(n_parallel=BATCH // 2)  # TVM measures twice as many at a time
     runner = auto_scheduler.LocalRunner()
-    if contender.model == "tlp-online":
-        model = _TimedTLP(scorer, platform_or_mean(scorer, str(task.task.target)), online=True)
+    if contender.model.startswith("tlp"):
+        online = contender.model != "tlp"
+        model = _TimedTLP(scorer, platform_or_mean(scorer, str(task.task.target)), online=online)
         model.spent = spent
-        options = auto_scheduler.TuningOptions(builder=builder, runner=runner, verbose=0)
-        population = contender.population
-        return ChoosingPolicy(
-            task.task, model, options, population=population, seed=seed, diverse=True
-        ).continue_search_one_round
-    policy = auto_scheduler.SketchPolicy(
+        policy = ChoosingPolicy(
+            task.task,
+            model,
+            auto_scheduler.TuningOptions(builder=builder, runner=runner, verbose=0),
+            population=contender.population,
+            seed=seed,
+            diverse=contender.model == "tlp-online",
+        )
+        policy.scores = timed("score", policy.scores, spent)
+        return policy.continue_search_one_round
+    tvms = auto_scheduler.SketchPolicy(
         task.task,
-        _timed_model(_model_of(contender, seed - 1, scorer, str(task.task.target)), spent),
+        _timed_model(_model_of(contender, seed - 1), spent),
         params={"evolutionary_search_population": contender.population},
         seed=seed,
         verbose=0,
     )
     # TVM gives up after 150 failures in a row; this search continues.
     measurer = auto_scheduler.measure.ProgramMeasurer(builder, runner, [], 0, max_continuous_error=_NEVER)
-    return lambda count: policy.continue_search_one_round(count, measurer)
+    return lambda count: tvms.continue_search_one_round(count, measurer)
 
 
-def _model_of(contender: Contender, seed: int, scorer: Any, target: str) -> Any:
+def _model_of(contender: Contender, seed: int) -> Any:
     auto_scheduler = load_tvm().auto_scheduler
     if contender.model == "random":
         return auto_scheduler.RandomModel()
-    if contender.model == "xgb":
-        # As TVM's own task scheduler does: random programs in the first round, the model from then on.
-        return auto_scheduler.XGBModel(num_warmup_sample=contender.per_round, seed=seed, verbose_eval=0)
-    platform = platform_or_mean(scorer, target)
-    return TLPCostModel(scorer, platform, online=contender.model == "tlp-top")
+    # As TVM's own task scheduler does: random programs in the first round, the model from then on.
+    return auto_scheduler.XGBModel(num_warmup_sample=contender.per_round, seed=seed, verbose_eval=0)
 
 
 class _TimedTLP(TLPCostModel):
@@ -83,9 +86,6 @@ class _TimedTLP(TLPCostModel):
 
     def update(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         timed("learn", super().update, self.spent)(inputs, results)
-
-    def scores(self, task: Any, states: Any) -> Any:
-        return timed("score", super().scores, self.spent)(task, states)
 
 
 def _timed_model(model: Any, spent: dict[str, float]) -> Any:

@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm import _core
-from tlp_tvm.adapting.program_source import SPARE, Prior, ProgramSource
-from tlp_tvm.adapting.search_scores import as_weights
+from tlp_tvm.adapting.program_source import SPARE, ProgramSource
+from tlp_tvm.ansor.breeding.evolution import evolve
+from tlp_tvm.ansor.breeding.herd_scores import scores_by
+from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.records import read_records
-from tlp_tvm.ansor.reading.states import extract_states
 from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.record_batch import RecordBatch
 
 LAYOUT = "ansor"
 
-_POPULATION = 256
-"""Programs that breed; measuring takes far longer than breeding more would gain."""
+_POPULATION = 1024
+"""Programs that are bred in a generation; measuring takes far longer than breeding more would gain."""
 
 
 class StateSource(ProgramSource):
@@ -38,19 +39,14 @@ class StateSource(ProgramSource):
         return self._inputs(sample_states(self.task.task, count, seed))
 
     def _bred(self, count: int, seed: int) -> list[Any]:
-        auto_scheduler = load_tvm().auto_scheduler
-        policy = auto_scheduler.SketchPolicy(
-            self.task.task,
-            _guide(self.expected),
-            params={
-                "evolutionary_search_population": _POPULATION,
-                "sample_init_min_population": _POPULATION // 4,
-            },
-            seed=seed,
-            verbose=0,
-        )
-        start = policy.sample_initial_population()
-        return self._inputs(policy.evolutionary_search(start, 2 * count + SPARE))
+        task = self.task.task
+        stock = TaskStock(task, seed)
+        scores = scores_by(FeatureLayout.preset(LAYOUT), self.expected)
+        wanted = count + SPARE + len(self.known)
+        found = evolve(stock, stock.sample, scores, population=_POPULATION, count=wanted, seed=seed).herd
+        new = [i for i, number in enumerate(found.sequence_hashes.tolist()) if number not in self.known]
+        states = stock.replayer.states(found, new, count)
+        return self._inputs(state for _, state in states)
 
     def _block(self, inputs: Sequence[Any]) -> _core.RecordBlock:
         """As unmeasured records."""
@@ -61,16 +57,3 @@ class StateSource(ProgramSource):
     def _inputs(self, states: Iterable[Any]) -> list[Any]:
         measure_input = load_tvm().auto_scheduler.MeasureInput
         return [measure_input(self.task.task, state) for state in states]
-
-
-def _guide(expected: Prior) -> Any:
-    """A cost model of TVM that says what a source expects of programs."""
-    load_tvm()
-    from tvm.auto_scheduler.cost_model.cost_model import PythonBasedModel
-
-    class Guide(PythonBasedModel):  # type: ignore[misc]
-        def predict(self, task: Any, states: Any) -> Any:
-            embeddings = extract_states(states, FeatureLayout.preset(LAYOUT))
-            return as_weights(expected(embeddings))
-
-    return Guide()

@@ -1,4 +1,4 @@
-"""The search: TVM's task scheduler and sketch policies with a cost model, steered from its callbacks."""
+"""The search: TVM's task scheduler over policies that breed natively, steered from its callbacks."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class SearchSettings:
     Attributes:
         trials: programs measured at the end, earlier ones included, if the search spaces hold as many.
         per_round: programs of one task that are measured before the next task is chosen.
-        population: programs that breed in a round.
+        population: programs that are bred in a generation.
         seed: of the search; a resumed run continues with another.
-        diverse: whether programs are chosen by what they may teach too (`policy`); if not, TVM's pick.
+        diverse: whether programs are chosen by what they may teach too (`policy`); if not, the best scores.
         headroom: whether the next task is that with the largest predicted gain (`headroom`); if not, TVM's.
         patience: programs without a gain after which a task is left; 0 for never.
     """
@@ -114,32 +114,7 @@ def search(
     known = [log] if done else []
     known += [warm] if warm is not None else []
     left = settings.trials - done
-    own = _own_policies(tasks, seeds, cost_model, options, settings, known)
-    if settings.headroom:
-        spend(own, weights, left, settings.per_round, settings.patience, begin)
-        return
-    policies = _tvms_policies(tasks, seeds, cost_model, settings, known)
-    policies = [each.sketch_policy for each in own] if own else policies
-    steering = _steering(own, options, left, settings.per_round, begin)
-    scheduler = auto_scheduler.TaskScheduler(
-        list(tasks), list(weights), load_log_file=str(log) if done else None, callbacks=[steering]
-    )
-    with contextlib.suppress(_TrialsDone):
-        scheduler.tune(options, search_policy=policies, per_task_early_stopping=settings.patience or None)
-
-
-def _own_policies(
-    tasks: Sequence[Any],
-    seeds: Sequence[int],
-    cost_model: TLPCostModel,
-    options: Any,
-    settings: SearchSettings,
-    known: list[Path],
-) -> list[ChoosingPolicy]:
-    """Policies that choose what is measured; none where TVM's choose."""
-    if not (settings.headroom or settings.diverse):
-        return []
-    return [
+    policies = [
         ChoosingPolicy(
             task,
             cost_model,
@@ -151,35 +126,21 @@ def _own_policies(
         )
         for task, seed in zip(tasks, seeds, strict=True)
     ]
-
-
-def _tvms_policies(
-    tasks: Sequence[Any],
-    seeds: Sequence[int],
-    cost_model: TLPCostModel,
-    settings: SearchSettings,
-    known: list[Path],
-) -> list[Any]:
-    """TVM's own policies; none where ours choose."""
-    if settings.diverse:
-        return []
-    auto_scheduler = load_tvm().auto_scheduler
-    preloaded = [auto_scheduler.PreloadMeasuredStates(str(file)) for file in known] or None
-    return [
-        auto_scheduler.SketchPolicy(
-            task,
-            cost_model,
-            params={"evolutionary_search_population": settings.population},
-            seed=seed,
-            verbose=0,
-            init_search_callbacks=preloaded,
-        )
-        for task, seed in zip(tasks, seeds, strict=True)
-    ]
+    if settings.headroom:
+        spend(policies, weights, left, settings.per_round, settings.patience, begin)
+        return
+    # TVM takes no policies but its own when it starts; none of these searches.
+    stand_ins = [auto_scheduler.SketchPolicy(task, cost_model, verbose=0) for task in tasks]
+    steering = _steering(policies, options, left, settings.per_round, begin)
+    scheduler = auto_scheduler.TaskScheduler(
+        list(tasks), list(weights), load_log_file=str(log) if done else None, callbacks=[steering]
+    )
+    with contextlib.suppress(_TrialsDone):
+        scheduler.tune(options, search_policy=stand_ins, per_task_early_stopping=settings.patience or None)
 
 
 def _steering(
-    own: list[ChoosingPolicy], options: Any, left: int, per_round: int, begin: Callable[[int], None]
+    policies: list[ChoosingPolicy], options: Any, left: int, per_round: int, begin: Callable[[int], None]
 ) -> Any:
     """A callback that sizes TVM's rounds, puts our policies in, and ends after the last program."""
     auto_scheduler = load_tvm().auto_scheduler
@@ -194,8 +155,7 @@ def _steering(
             if left - scheduler.ct <= 0:
                 raise _TrialsDone
             scheduler.measurer = measurer
-            if own:  # TVM takes no policies but its own when it starts
-                scheduler.search_policies = own
+            scheduler.search_policies = policies
             scheduler.num_measures_per_round = min(per_round, left - scheduler.ct)
             begin(task_id)
 

@@ -10,8 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tlp_tvm.ansor.breeding.evolution import evolve
+from tlp_tvm.ansor.breeding.herd_scores import model_scores
+from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.tasks import NVIDIA_GPU
+from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.files import write_whole
 
 MADE_UP_COST = 1e9
@@ -23,7 +27,7 @@ CANDIDATES = 32
 
 def choose_programs(
     tasks: Sequence[Any],
-    cost_model: Any,
+    cost_model: TLPCostModel,
     log: Path,
     chosen: dict[str, str],
     *,
@@ -35,10 +39,10 @@ def choose_programs(
 
     Args:
         tasks: `auto_scheduler.SearchTask`s.
-        cost_model: of TVM.
+        cost_model: that scores.
         log: record file; replaced after every choice.
         chosen: workload key to record line of what was chosen before.
-        population: programs that breed.
+        population: programs that are bred in a generation.
         seed: of the search.
         on_task: called with each task before its program is chosen; may raise to stop.
 
@@ -58,27 +62,23 @@ def choose_programs(
     return lines
 
 
-def choose_program(task: Any, cost_model: Any, population: int, seed: int) -> Any | None:
+def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: int) -> Any | None:
     """Evolve programs of a task by the model's scores, and take the best that can be compiled.
 
     Args:
         task: `auto_scheduler.SearchTask`.
-        cost_model: of TVM.
-        population: programs that breed.
+        cost_model: that scores.
+        population: programs that are bred in a generation.
         seed: of the search; not negative.
 
     Returns:
         Its state, or None where none of the best can be compiled.
     """
-    policy = load_tvm().auto_scheduler.SketchPolicy(
-        task,
-        cost_model,
-        params={"evolutionary_search_population": population},
-        seed=seed % (2**30) + 1,  # TVM replaces a seed of 0 by a random one
-        verbose=0,
-    )
-    found = policy.evolutionary_search(policy.sample_initial_population(), CANDIDATES)
-    return next((state for state in found if can_be_compiled(task, state)), None)
+    stock = TaskStock(task, seed)
+    scores = model_scores(cost_model, task)
+    found = evolve(stock, stock.sample, scores, population=population, count=CANDIDATES, seed=seed)
+    states = (stock.replayer.state(found.herd, i) for i in range(len(found.herd)))
+    return next((state for state in states if state is not None and can_be_compiled(task, state)), None)
 
 
 def record_of(task: Any, state: Any) -> str:
