@@ -70,6 +70,7 @@ class BesideResult:
         programs: measured by the tuning.
         ours: the tuned network.
         peers: in the order that was asked for.
+        left_out: turns that do not count, as the machine was slowed down.
     """
 
     network: str
@@ -78,6 +79,7 @@ class BesideResult:
     programs: int
     ours: Timed
     peers: tuple[Timed, ...]
+    left_out: int = 0
 
     @property
     def fastest(self) -> Timed | None:
@@ -132,6 +134,7 @@ def read_beside(folder: Path) -> BesideResult | None:
             programs=int(content["programs"]),
             ours=_timed(content["ours"]),
             peers=tuple(map(_timed, content["peers"])),
+            left_out=int(content.get("left_out", 0)),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise BesideError(

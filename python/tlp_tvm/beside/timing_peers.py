@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -29,6 +30,12 @@ from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
 TURNS = 7
 SECONDS = 1.0
 """Of a turn of each."""
+
+MOST_TURNS = 3
+"""Times the wanted ones, where turns are left out."""
+
+SLOWED = 1.25
+"""A turn that takes so many times the lowest, in the median of what is timed, is left out for all alike."""
 
 PAUSE = 0.25
 """Seconds before a turn, in which the threads of the one before fall asleep."""
@@ -109,13 +116,16 @@ def time_beside(
             timed[peer] = _load(job, stack, log, running)
             _refuse_problem(folder, timed[OURS])
         tell(f"timing the network in turns with {', '.join(peers)}")
-        _take_turns(running, timed, turns or TURNS, seconds or SECONDS)
+        left_out = _take_turns(running, timed, turns or TURNS, seconds or SECONDS)
+        if left_out:
+            tell(f"left out {left_out} turns: the machine was slowed down")
     _refuse_problem(folder, timed[OURS])
     result = BesideResult(
         network=name,
         cpu=this_cpu().model,
         threads=threads,
         programs=programs,
+        left_out=left_out,
         ours=timed[OURS],
         peers=tuple(timed[peer] for peer in peers),
     )
@@ -169,15 +179,41 @@ def _compared(peer: Timed, ours: list[NDArray[Any]], its: list[NDArray[Any]]) ->
     return replace(peer, difference=difference, problem="" if sound else problem)
 
 
-def _take_turns(running: dict[str, PeerProcess], timed: dict[str, Timed], turns: int, seconds: float) -> None:
-    for _ in range(turns):
+def _take_turns(running: dict[str, PeerProcess], timed: dict[str, Timed], turns: int, seconds: float) -> int:
+    """Time all in turns, again where the machine was slowed down.
+
+    Args:
+        running: processes by name; one that ends is taken out.
+        timed: receives what each took.
+        turns: wanted.
+        seconds: of a turn of each.
+
+    Returns:
+        How many turns were left out.
+    """
+    taken: list[dict[str, float]] = []
+    for _ in range(MOST_TURNS * turns):
+        taken.append({})
         for peer, process in list(running.items()):
             time.sleep(PAUSE)
             try:
-                taken = process.time(seconds)
+                taken[-1][peer] = process.time(seconds)
             except BesideError as error:
                 del running[peer]
                 problem = f"{peer}: expected a peer that runs to the end, found: {error}; leave it out"
                 timed[peer] = replace(timed[peer], turns=(), problem=problem)
-                continue
-            timed[peer] = replace(timed[peer], turns=(*timed[peer].turns, taken))
+        counted = _undisturbed(taken, list(running))
+        if len(counted) == turns:
+            break
+    for peer in running:
+        timed[peer] = replace(timed[peer], turns=tuple(turn[peer] for turn in counted))
+    return len(taken) - len(counted)
+
+
+def _undisturbed(taken: list[dict[str, float]], peers: list[str]) -> list[dict[str, float]]:
+    """The turns in which no other work slowed the machine down: in the median, each is near its lowest."""
+    lowest = {peer: min(turn[peer] for turn in taken) for peer in peers}
+    found = (
+        [t for t in taken if statistics.median(t[p] / lowest[p] for p in peers) <= SLOWED] if peers else []
+    )
+    return found or taken

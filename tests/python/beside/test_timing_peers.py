@@ -145,14 +145,16 @@ def test_a_process_that_ends_is_said(tuned_onnx: tuple[Path, Path], tmp_path: Pa
 class Fake:
     """A process that notes when it is asked, and may end."""
 
-    def __init__(self, name: str, asked: list[str], ends: bool = False) -> None:
-        self.name, self.asked, self.ends = name, asked, ends
+    def __init__(
+        self, name: str, asked: list[str], ends: bool = False, taken: Sequence[float] = (1.0,)
+    ) -> None:
+        self.name, self.asked, self.ends, self.taken = name, asked, ends, taken
 
     def time(self, seconds: float) -> float:
         self.asked.append(self.name)
         if self.ends:
             raise BesideError("its process ended with signal 9")
-        return float(len(self.asked))
+        return self.taken[(self.asked.count(self.name) - 1) % len(self.taken)]
 
 
 def turns_of(processes: Sequence[Fake], monkeypatch: pytest.MonkeyPatch) -> dict[str, Timed]:
@@ -165,9 +167,30 @@ def turns_of(processes: Sequence[Fake], monkeypatch: pytest.MonkeyPatch) -> dict
 
 def test_turns_are_taken_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    found = turns_of([Fake("a", asked), Fake("b", asked)], monkeypatch)
+    a, b = (1.0, 1.1, 1.2), (2.4, 2.2, 2.0)
+    found = turns_of([Fake("a", asked, taken=a), Fake("b", asked, taken=b)], monkeypatch)
     assert asked == ["a", "b"] * 3
-    assert (found["a"].turns, found["b"].turns) == ((1, 3, 5), (2, 4, 6))
+    assert (found["a"].turns, found["b"].turns) == (a, b)
+
+
+def test_turns_on_a_slowed_machine_are_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    a, b = (9.0, 1.0, 1.2, 1.1), (40.0, 2.0, 2.4, 2.2)
+    found = turns_of([Fake("a", asked, taken=a), Fake("b", asked, taken=b)], monkeypatch)
+    assert asked == ["a", "b"] * 4
+    assert (found["a"].turns, found["b"].turns) == (a[1:], b[1:])
+
+
+def test_what_is_slow_alone_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    fakes = [Fake("a", []), Fake("b", []), Fake("c", [], taken=(1.0, 9.0, 9.0))]
+    assert turns_of(fakes, monkeypatch)["c"].turns == (1.0, 9.0, 9.0)
+
+
+def test_there_is_an_end_where_no_turn_is_like_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    found = turns_of([Fake("a", asked, taken=(1.0, *(2.0 + i for i in range(9))))], monkeypatch)
+    assert len(asked) == 9
+    assert found["a"].turns == (1.0,)
 
 
 def test_a_peer_that_ends_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
