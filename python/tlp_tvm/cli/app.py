@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from typing import Annotated
 
 import typer
 
@@ -21,6 +22,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from tlp_tvm import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def tlp_tvm(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """TLP: a learned cost model for TVM's auto-schedulers."""
+
 
 for _name in COMMANDS:
     _module = importlib.import_module(f"tlp_tvm.cli.{_name}")

@@ -11,13 +11,21 @@ import pytest
 import typer
 from rich.console import Console
 from rich.table import Table
+from typer.testing import CliRunner
 
+import tlp_tvm
 from commands import refused
+from tlp_tvm.cli.app import app
 from tlp_tvm.cli.parts import common, progress
 from tlp_tvm.cli.parts.common import print_table
 from tlp_tvm.cli.parts.progress import MeasuringProgress, status
 
 MARKUP = "[/x] [bold] [d37,1,56] :smile:"
+
+
+def test_the_version_is_printed() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"{tlp_tvm.__version__}\n")
 
 
 def test_brackets_of_a_message_are_not_markup(tmp_path: Path) -> None:
