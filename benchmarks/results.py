@@ -6,7 +6,7 @@ runs again only if the data, a shipped model or the command changed (or with --a
 side, one thread each: nothing here is timed.
 Checked: a part that fails stops the script; tables are written from complete parts only.
 
-    python benchmarks/results.py [--public | --only PART ...] [--again]
+    python benchmarks/results.py [--public | --only PART ... | --tables] [--again]
 
 Without --public, the parts on public logs, which are not in the repository, keep their last results.
 `make results-public LOGS=...` builds their datasets and runs them.
@@ -19,6 +19,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import Any
 from marked_pages import put
 
 from tlp_tvm.files import write_whole
+from tlp_tvm.metrics.ranked_groups import ALL_NETWORKS, FAR, MEAN_OVER_TASKS, NEAR
 from tlp_tvm.model.checkpoint import load_model, shipped_models
 
 ROOT = Path(__file__).parent.parent
@@ -36,8 +38,12 @@ METASCHEDULE = "build/dataset-metaschedule"
 LARGEST, GPUS = "build/public", "build/public-gpu"
 PUBLIC_GPUS = ("v100", "k80", "mi50")
 MAIN = "from tlp_tvm.cli.app import main; main()"
-NETWORKS = ("mean over tasks", "all networks")
-"""The rows of an evaluation that are kept: single networks would be ten times as much."""
+METRICS = {ALL_NETWORKS: "published top", MEAN_OVER_TASKS: "mean top"}
+"""The rows of an evaluation that are kept, and the heads of their columns; single networks would be ten times
+as much."""
+PARTS_OF_TASKS = {"": "all", NEAR: "near", FAR: "far"}
+"""Endings of these rows, and what the tables say."""
+KEPT_ROWS = [metric + ending for metric in METRICS for ending in PARTS_OF_TASKS]
 
 
 @dataclass(frozen=True)
@@ -184,41 +190,65 @@ def run(name: str, again: bool) -> dict[str, Any]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     said = json.loads(done.stdout.strip().splitlines()[-1])
-    rows = [row for row in said["results"] if row["network"] in NETWORKS]
+    rows = [row for row in said["results"] if row["network"] in KEPT_ROWS]
     kept = {"command": part.line, "weights": part.weights, **said, "results": rows}
     write_whole(file, json.dumps(kept, indent=1) + "\n")
     print(f"{name}: done", flush=True)
     return kept
 
 
-def number(value: dict[str, float]) -> str:
-    """Mean and standard deviation over seeds."""
-    return f"{value['mean']:.3f}" + (f" ± {value['deviation']:.3f}" if value["deviation"] >= 5e-4 else "")
+def number(row: dict[str, Any], k: str) -> str:
+    """Top-k: mean and standard deviation over seeds, then the interval over tasks, where it was kept."""
+    value, interval = row["top"][k], row.get("interval", {}).get(k)
+    spread = f" ± {value['deviation']:.3f}" if value["deviation"] >= 5e-4 else ""
+    return f"{value['mean']:.3f}{spread}" + (
+        f" ({interval['low']:.2f}-{interval['high']:.2f})" if interval else ""
+    )
 
 
-def rankers_table(said: dict[str, Any]) -> list[str]:
-    """The mean over tasks, per platform and model."""
+def heads(seen: list[int]) -> list[str]:
+    """Of the columns of both metrics, the published one first."""
+    return [
+        f"{words}-{k}{f' after {n}' if n else ''}" for n in seen for words in METRICS.values() for k in (1, 5)
+    ]
+
+
+def rankers_table(said: dict[str, Any], ends: Sequence[str] = tuple(PARTS_OF_TASKS)) -> list[str]:
+    """Both metrics, per platform, tasks and model.
+
+    Args:
+        said: what the command printed.
+        ends: which of `PARTS_OF_TASKS`.
+    """
     seen = sorted({row["seen"] for row in said["results"]})
-    heads = [f"top-{k}{f' after {n}' if n else ''}" for n in seen for k in (1, 5)]
-    lines = [f"| platform | model | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
-    means = {
-        (row["platform"], row["ranker"], row["seen"]): row
-        for row in said["results"]
-        if row["network"] == NETWORKS[0]
-    }
-    for platform, ranker in dict.fromkeys((platform, ranker) for platform, ranker, _ in means):
-        cells = [number(means[platform, ranker, n]["top"][k]) for n in seen for k in ("1", "5")]
-        lines.append(f"| {platform} | {ranker} | {' | '.join(cells)} |")
+    rows = {(row["platform"], row["ranker"], row["seen"], row["network"]): row for row in said["results"]}
+    ends = [end for end in ends if any(key[3].endswith(end) and end for key in rows) or not end]
+    names = ["platform", *(["tasks"] if len(ends) > 1 else []), "model", *heads(seen)]
+    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+    for platform in dict.fromkeys(key[0] for key in rows):
+        for end in ends:
+            for ranker in dict.fromkeys(key[1] for key in rows if key[0] == platform):
+                found = [rows.get((platform, ranker, n, metric + end)) for n in seen for metric in METRICS]
+                if None in found:
+                    continue
+                tasks = [f"{found[0]['tasks']} {PARTS_OF_TASKS[end]}"] if len(ends) > 1 else []
+                cells = [number(row, k) for row in found for k in ("1", "5")]
+                lines.append(f"| {' | '.join([platform, *tasks, ranker, *cells])} |")
     return lines
 
 
 def labels_table(said: dict[str, Any]) -> list[str]:
-    """The mean over tasks, per number of labels and recipe."""
-    lines = ["| labels | recipe | top-1 | top-5 |", "|---|---|---|---|"]
-    for row in said["results"]:
-        if row["network"] == NETWORKS[0]:
-            cells = [f"{row['labels']} ({row['share']:.0%})", row["recipe"]]
-            lines.append(f"| {' | '.join([*cells, *(number(row['top'][k]) for k in ('1', '5'))])} |")
+    """Both metrics, per number of labels and recipe."""
+    rows = {(row["labels"], row["recipe"], row["choose"], row["network"]): row for row in said["results"]}
+    names = ["labels", "recipe", *heads([0])]
+    lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
+    for *place, network in rows:
+        if network == MEAN_OVER_TASKS:
+            found = [rows[(*place, metric)] for metric in METRICS]
+            cells = [f"{found[0]['labels']} ({found[0]['share']:.0%})", found[0]["recipe"]]
+            lines.append(
+                f"| {' | '.join([*cells, *(number(row, k) for row in found for k in ('1', '5'))])} |"
+            )
     return lines
 
 
@@ -226,7 +256,7 @@ def tables(name: str, said: dict[str, Any]) -> str:
     """A part's section of docs/results.md."""
     part = PARTS[name]
     rows = labels_table(said) if "target" in said else rankers_table(said)
-    ranked = {row["tasks"] for row in said["results"] if row["network"] == NETWORKS[0]}
+    ranked = {row["tasks"] for row in said["results"] if row["network"] == MEAN_OVER_TASKS}
     *first, last = map(str, sorted(ranked))
     tasks = f"{', '.join(first)} or {last} tasks per platform" if first else f"{last} tasks"
     about = f"{part.words} {tasks}, seeds {', '.join(map(str, said['seeds']))}. `{part.line}`"
@@ -238,19 +268,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The tables of docs/results.md.")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--only", nargs="+", choices=list(PARTS), help="only these parts")
+    which.add_argument("--tables", action="store_true", help="write the tables of what is kept; run nothing")
     which.add_argument("--public", action="store_true", help=f"the parts on {LARGEST} and {GPUS} instead")
     parser.add_argument("--again", action="store_true", help="run the parts again even if nothing changed")
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     KEPT.mkdir(parents=True, exist_ok=True)
-    chosen = asked.only or [name for name, part in PARTS.items() if part.public == asked.public]
+    chosen = asked.only or [
+        n for n, part in PARTS.items() if part.public == asked.public and not asked.tables
+    ]
     with ThreadPoolExecutor(asked.jobs) as pool:
         list(pool.map(lambda name: run(name, asked.again), chosen))
     found = {name: json.loads(f.read_text()) for name in PARTS if (f := KEPT / f"{name}.json").exists()}
     sections = [tables(name, said) for name, said in found.items()]
     put(ROOT / "docs" / "results.md", "tables", "\n".join(sections))
     if "shipped" in found:
-        put(ROOT / "README.md", "results", "\n".join(["", *rankers_table(found["shipped"]), "", ""]))
+        put(ROOT / "README.md", "results", "\n".join(["", *rankers_table(found["shipped"], [""]), "", ""]))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,10 @@ from tlp_tvm.cli.parts.common import JsonOption
 from tlp_tvm.cli.parts.few_labels import FewLabels, evaluate_few_labels
 from tlp_tvm.cli.parts.rankings import Rankings, evaluate_rankings, models_and_dataset
 
-BASELINES = "random, xgboost-sequence, xgboost-features, tenset-mlp, published-tlp, published-mtl-tlp"
+BASELINES = (
+    "random, xgboost-sequence, xgboost-features, tenset-mlp, tlp, mtl-tlp, tlp-one, mtl-tlp-one, "
+    "published-tlp, published-mtl-tlp"
+)
 RECIPES = "local, mtl, blend, finetune, impute"
 
 Names = Annotated[

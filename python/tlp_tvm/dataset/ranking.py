@@ -8,10 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.dataset.building.near_duplicates import near_duplicate_groups
+from tlp_tvm.dataset.reading.holding_out import TRAIN_SPLIT
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.metrics.correlation import agreement, mean_agreement
-from tlp_tvm.metrics.ranked_groups import ALL_NETWORKS, MEAN_OVER_TASKS, RankedGroup, RankingRow
+from tlp_tvm.metrics.ranked_groups import (
+    ALL_NETWORKS,
+    FAR,
+    MEAN_OVER_TASKS,
+    NEAR,
+    RankedGroup,
+    RankingRow,
+)
 from tlp_tvm.metrics.topk import RankedTask
 
 
@@ -49,8 +58,11 @@ def ranked_groups(
     scores: NDArray[Any],
     unscored: Collection[int] = (),
     where_measured: bool = False,
+    near: Collection[str] | None = None,
 ) -> Iterator[RankedGroup]:
     """Every platform's networks, then all networks in one sum, then the mean over tasks.
+
+    With `near`, the last two are followed by those of the near and of the far tasks alone.
 
     Args:
         dataset: the tasks to rank; usually one split.
@@ -58,6 +70,7 @@ def ranked_groups(
         unscored: tasks without scores. Groups that need one of them are left out, never made smaller.
         where_measured: count a task on the platforms where its programs ran, and a platform only if one
             did, as tasks of plain logs always do.
+        near: workload keys of the tasks that have a near-duplicate among the training tasks.
 
     Raises:
         DatasetError: a task that a table lists has no program that ran on a platform. A smaller sum would
@@ -75,13 +88,40 @@ def ranked_groups(
         for i in tasks:
             for network, weight in dataset.tasks[i].weights.items():
                 members[network].append((i, weight))
-        members[ALL_NETWORKS] = [member for part in members.values() for member in part]
-        members[MEAN_OVER_TASKS] = [(i, 1.0) for i in tasks]
+        every = [member for part in members.values() for member in part]
+        for name, part in ((ALL_NETWORKS, every), (MEAN_OVER_TASKS, [(i, 1.0) for i in tasks])):
+            members[name] = part
+            for ending in (NEAR, FAR) if near is not None else ():
+                is_near = ending == NEAR
+                members[name + ending] = [
+                    (i, w) for i, w in part if (dataset.tasks[i].workload_key in (near or ())) == is_near
+                ]
         for network, chosen in members.items():
             if chosen and not any(i in unscored for i, _ in chosen):
                 weighted = tuple(RankedTask(tasks[i].latencies, tasks[i].scores, w) for i, w in chosen)
                 mean = mean_agreement([agreements[i] for i, _ in chosen])
-                yield RankedGroup(platform.name, network, weighted, mean)
+                keys = tuple(dataset.tasks[i].workload_key for i, _ in chosen)
+                yield RankedGroup(platform.name, network, weighted, keys, mean)
+
+
+def near_training(dataset: MeasuredDataset) -> set[str] | None:
+    """The workload keys of the tasks that have a near-duplicate among the training tasks.
+
+    Returns:
+        None where no keys of operator graphs say which tasks resemble each other, as those of MetaSchedule,
+        or where there are no training tasks.
+    """
+    tasks = [(task.workload_key, task.description) for task in dataset.tasks]
+    training = [task.split == TRAIN_SPLIT for task in dataset.tasks]
+    if not any(training) or not all(key.startswith("[") for key, _ in tasks):
+        return None
+    groups = near_duplicate_groups(tasks)
+    learned = {group for group, is_training in zip(groups, training, strict=True) if is_training}
+    return {
+        key
+        for (key, _), group, is_training in zip(tasks, groups, training, strict=True)
+        if group in learned and not is_training
+    }
 
 
 def ranking_rows(
@@ -90,6 +130,7 @@ def ranking_rows(
     ks: Sequence[int] = (1, 5),
     seed: int = 0,
     where_measured: bool = False,
+    near: Collection[str] | None = None,
 ) -> list[RankingRow]:
     """Rank every task of a dataset on every platform and sum up per network.
 
@@ -99,11 +140,12 @@ def ranking_rows(
         ks: how many first choices count.
         seed: breaks ties and draws the random picks.
         where_measured: as for `ranked_groups`.
+        near: likewise.
 
     Raises:
         DatasetError: as `ranked_groups`.
     """
-    groups = ranked_groups(dataset, scores, where_measured=where_measured)
+    groups = ranked_groups(dataset, scores, where_measured=where_measured, near=near)
     return [RankingRow.of(group, ks, seed) for group in groups]
 
 

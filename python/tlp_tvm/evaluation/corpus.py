@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.dataset.ranking import near_training
 from tlp_tvm.dataset.reading.holding_out import TEST_SPLIT, TRAIN_SPLIT
 from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
@@ -66,6 +67,14 @@ class Corpus:
         self.judged = self.whole if self.split is None else self.whole.of_split(self.split)
         inside = [self.split is None or task.split == self.split for task in self.whole.tasks]
         self.judged_programs: NDArray[np.int64] = np.flatnonzero(np.array(inside)[self.whole.task_index])
+
+    @cached_property
+    def near(self) -> set[str] | None:
+        """Workload keys of tasks with a near-duplicate among the training tasks, as `near_training` has them.
+
+        None too where the training tasks themselves are evaluated.
+        """
+        return None if self.split in (None, TRAIN_SPLIT) else near_training(self.whole)
 
     @cached_property
     def training_tasks(self) -> list[int]:

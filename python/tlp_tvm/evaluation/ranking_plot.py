@@ -1,4 +1,4 @@
-"""A plot of an evaluation: one row of panels per platform, one panel per k of top-k."""
+"""A plot of an evaluation: two rows of panels per platform, one panel per k of top-k."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from pathlib import Path
 
 from tlp_tvm.evaluation.side_by_side import ComparedRow
 from tlp_tvm.files import fresh_file
-from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS
+from tlp_tvm.metrics.ranked_groups import ALL_NETWORKS, MEAN_OVER_TASKS
+
+METRICS = {ALL_NETWORKS: "weighted, as published", MEAN_OVER_TASKS: MEAN_OVER_TASKS}
 
 
 def draw_rankers(rows: Sequence[ComparedRow], path: Path) -> None:
-    """Draw the means over tasks: bars, or lines against the number of programs seen where there are several.
+    """Draw bars, or lines against the number of programs seen where there are several.
+
+    The published metric is above, the mean over tasks below it.
 
     Args:
         rows: of `compare_rankers`, at least one of them a mean over tasks.
@@ -20,17 +24,19 @@ def draw_rankers(rows: Sequence[ComparedRow], path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    rows = [row for row in rows if row.network == MEAN_OVER_TASKS]
+    rows = [row for row in rows if row.network in METRICS]
     platforms, rankers, counts = (
         list(dict.fromkeys(getattr(row, name) for row in rows)) for name in ("platform", "ranker", "seen")
     )
     ks = list(rows[0].top)
-    figure = Figure(figsize=(3.6 * len(ks), 3.0 * len(platforms) + 0.4), layout="constrained")
-    panels = figure.subplots(len(platforms), len(ks), squeeze=False, sharey=True)
-    for platform, line in zip(platforms, panels, strict=True):
+    lines = [(platform, metric) for platform in platforms for metric in METRICS]
+    figure = Figure(figsize=(3.6 * len(ks), 3.0 * len(lines) + 0.4), layout="constrained")
+    panels = figure.subplots(len(lines), len(ks), squeeze=False, sharey=True)
+    for (platform, metric), line in zip(lines, panels, strict=True):
         for k, panel in zip(ks, line, strict=True):
             for i, ranker in enumerate(rankers):
-                found = [r for r in rows if (r.platform, r.ranker) == (platform, ranker)]
+                key = platform, metric, ranker
+                found = [r for r in rows if (r.platform, r.network, r.ranker) == key]
                 heights = [row.top[k].mean for row in found]
                 deviations = [row.top[k].deviation for row in found]
                 if len(counts) == 1:
@@ -55,7 +61,7 @@ def draw_rankers(rows: Sequence[ComparedRow], path: Path) -> None:
             else:
                 panel.set_xticks(counts)
                 panel.set_xlabel("measured programs of the task seen before")
-        line[0].set_ylabel("mean over tasks")
+        line[0].set_ylabel(METRICS[metric])
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), fontsize=8)
     FigureCanvasAgg(figure)  # no backend of the user's is touched

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ from tlp_tvm.dataset.ranking import ranked_groups
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Ranker
-from tlp_tvm.metrics.over_seeds import Measures, OverSeeds, measures_over_seeds
-from tlp_tvm.metrics.ranked_groups import RankedGroup
+from tlp_tvm.metrics.bootstrap import Interval
+from tlp_tvm.metrics.over_seeds import Measures, OverSeeds, as_row, measures_over_seeds
+from tlp_tvm.metrics.ranked_groups import MEAN_OVER_TASKS, RankedGroup
 
 RANDOM = "random"
 """The ranker that every comparison has: what a random pick reaches on average."""
@@ -33,13 +34,37 @@ class ComparedRow:
     network: str
     tasks: int
     top: dict[int, OverSeeds]
+    interval: dict[int, Interval]
+    """k -> bootstrap interval of top-k over tasks; empty for a random pick."""
     spearman: OverSeeds
     kendall: OverSeeds
     pairwise_accuracy: OverSeeds
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**asdict(self), "top": {str(k): asdict(value) for k, value in self.top.items()}}
+        return as_row(self)
+
+
+@dataclass(frozen=True)
+class PickedTask:
+    """What one ranker picked of one task, with each seed: all that top-k needs."""
+
+    ranker: str
+    seen: int
+    platform: str
+    workload_key: str
+    near: bool | None
+    """Whether a training task is a near-duplicate; None where nothing says so."""
+    weight: float
+    """How often the networks have it, together."""
+    best: list[float] = field(default_factory=list)
+    """Seconds of the fastest candidate, by seed."""
+    picks: dict[int, list[float]] = field(default_factory=dict)
+    """k -> seconds of the fastest of the k first picks, by seed."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "picks": {str(k): value for k, value in self.picks.items()}}
 
 
 @dataclass(frozen=True)
@@ -47,6 +72,8 @@ class RankerComparison:
     """All rows, and what could not be computed."""
 
     rows: tuple[ComparedRow, ...]
+    tasks: tuple[PickedTask, ...]
+    """What each row is made of."""
     not_computable: dict[str, dict[str, str]]
     """Ranker -> workload key -> why its programs cannot be scored. Rows that need one are not there."""
     notes: dict[str, list[str]]
@@ -55,7 +82,8 @@ class RankerComparison:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         rows = [row.to_dict() for row in self.rows]
-        return {"results": rows, "not_computable": self.not_computable, "notes": self.notes}
+        tasks = [task.to_dict() for task in self.tasks]
+        return {"results": rows, "tasks": tasks, "not_computable": self.not_computable, "notes": self.notes}
 
 
 def compare_rankers(
@@ -99,6 +127,7 @@ def compare_rankers(
                 trial.judge(ranker, count, seed)
     return RankerComparison(
         tuple(trial.rows(names)),
+        tuple(trial.picked.values()),
         trial.not_computable(rankers),
         {ranker.name: ranker.notes for ranker in rankers if ranker.notes},
     )
@@ -111,6 +140,8 @@ class _Trial:
         values: (ranker, seen programs, platform, network) -> measures, one entry per seed.
         tasks: (platform, network) -> its number of tasks.
         missing: ranker -> task of the corpus -> why its programs cannot be scored.
+        near: workload keys of the tasks with a near-duplicate among the training tasks; None if unknown.
+        picked: (ranker, seen programs, platform, workload key) -> what was picked.
     """
 
     def __init__(self, corpus: Corpus, ks: Sequence[int], tell: Callable[[str], None]) -> None:
@@ -118,12 +149,16 @@ class _Trial:
         self.values: dict[tuple[str, int, str, str], list[Measures]] = {}
         self.tasks: dict[tuple[str, str], int] = {}
         self.missing: dict[str, dict[int, str]] = {}
+        self.near = corpus.near
+        self.picked: dict[tuple[str, int, str, str], PickedTask] = {}
 
     def judge_chance(self, count: int, seed: int) -> None:
         """What a random pick reaches among the programs that are not shown."""
         self.tell(f"random, seed {seed}")
         hidden = _hidden(self.corpus, count, seed)
-        for group in ranked_groups(self.corpus.judged_without(hidden), np.zeros(hidden.shape)):
+        for group in ranked_groups(
+            self.corpus.judged_without(hidden), np.zeros(hidden.shape), near=self.near
+        ):
             self.tasks[group.platform, group.network] = len(group.tasks)
             self._add(RANDOM, count, group, Measures.of_chance(group, self.ks, seed))
 
@@ -144,8 +179,10 @@ class _Trial:
             rows = judged.programs_of(task)
             if task not in unscored and len(rows):
                 scores[rows] = _scores(ranker, self.corpus.judged_programs[rows], hidden[rows])
-        for group in ranked_groups(self.corpus.judged_without(hidden), scores, unscored):
+        for group in ranked_groups(self.corpus.judged_without(hidden), scores, unscored, near=self.near):
             self._add(ranker.name, count, group, Measures.of(group, self.ks, seed))
+            if group.network == MEAN_OVER_TASKS:
+                self._pick(ranker.name, count, group, seed)
 
     def rows(self, names: Sequence[str]) -> list[ComparedRow]:
         """By platform, network, number of seen programs and ranker."""
@@ -173,6 +210,16 @@ class _Trial:
             for ranker in rankers
             if (missing := self.missing.get(ranker.name))
         }
+
+    def _pick(self, name: str, count: int, group: RankedGroup, seed: int) -> None:
+        weights = {task.workload_key: float(sum(task.weights.values())) for task in self.corpus.judged.tasks}
+        for key, task in zip(group.keys, group.tasks, strict=True):
+            place = name, count, group.platform, key
+            near = None if self.near is None else key in self.near
+            found = self.picked.setdefault(place, PickedTask(*place, near, weights[key]))
+            found.best.append(float(task.latencies.min()))
+            for k in self.ks:
+                found.picks.setdefault(k, []).append(task.best_of(k, seed))
 
     def _add(self, name: str, count: int, group: RankedGroup, measures: Measures) -> None:
         self.values.setdefault((name, count, group.platform, group.network), []).append(measures)

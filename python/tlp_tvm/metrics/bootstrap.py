@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,10 +41,7 @@ def over_tasks(
     """
     if not tasks:
         return Interval(float("nan"), float("nan"))
-    picked = np.random.default_rng(0).integers(tasks, size=(draws, tasks))
-    times = np.zeros((draws, tasks))
-    np.add.at(times, (np.arange(draws)[:, None], picked), 1.0)
-    values = figure(times)
+    values = figure(_times(tasks, draws))
     values = values[np.isfinite(values)]
     if not len(values):
         return Interval(float("nan"), float("nan"))
@@ -52,6 +50,20 @@ def over_tasks(
 
 
 def of_ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> Interval:
-    """The interval of sum(above) / sum(below), one entry of each per task: a mean where `below` counts."""
+    """The interval of sum(above) / sum(below): a mean over tasks where `below` is 1 or a count.
+
+    Args:
+        above: (tasks,) or (tasks, seeds); with seeds, the figure is the mean of their ratios.
+        below: of the same shape.
+    """
+    a, b = (np.asarray(values).reshape(len(above), -1) for values in (above, below))
     with np.errstate(invalid="ignore", divide="ignore"):
-        return over_tasks(len(above), lambda times: (times @ above) / (times @ below))
+        return over_tasks(len(a), lambda times: ((times @ a) / (times @ b)).mean(1))
+
+
+@lru_cache(maxsize=4)
+def _times(tasks: int, draws: int) -> NDArray[np.float64]:
+    """(draws, tasks): how often each draw takes each task."""
+    picked = np.random.default_rng(0).integers(tasks, size=(draws, tasks))
+    places = picked + tasks * np.arange(draws)[:, None]
+    return np.bincount(places.ravel(), minlength=draws * tasks).reshape(draws, tasks).astype(np.float64)

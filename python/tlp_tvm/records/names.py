@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,3 +85,8 @@ class Names:
 def split_of_missing(entries: list[dict[str, object]]) -> str:
     """The split of a task that a table lists as measured and no record has."""
     return "test" if any(e["split"] == "test" for e in entries) else str(entries[0]["split"])
+
+
+def description_of(entries: Sequence[dict[str, Any]]) -> str | None:
+    """The compiler's name of a task's function, if a table's entries of the task have one."""
+    return next((str(entry["desc"]) for entry in entries if entry.get("desc")), None)

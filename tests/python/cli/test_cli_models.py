@@ -11,6 +11,7 @@ import pytest
 
 from commands import refused, run, succeed
 from programs import TARGETS, write_dataset
+from tlp_tvm.metrics.ranked_groups import FAR, NEAR
 from tlp_tvm.model.checkpoint import load_model
 
 
@@ -161,7 +162,8 @@ def test_evaluate_prints_the_random_pick_too(model: Path, dataset: Path) -> None
 
 
 def test_evaluate_agrees_with_the_card(model: Path, dataset: Path) -> None:
-    assert rows_of(model, dataset) == load_model(model).card["metrics"]["test"]
+    rows = [row for row in rows_of(model, dataset) if not row["network"].endswith((NEAR, FAR))]
+    assert rows == load_model(model).card["metrics"]["test"]
 
 
 def test_evaluate_other_splits_ks_and_platforms(model: Path, dataset: Path) -> None:

@@ -39,7 +39,8 @@ def test_a_comparison_as_json(dataset: Path, built: Path) -> None:
     assert list(found["notes"]) == ["xgboost-sequence"]
     rows = found["results"]
     keys = [(row["platform"], row["network"], row["seen"], row["ranker"]) for row in rows]
-    networks = ["bert_base-128", "bert_tiny-128", "all networks", "mean over tasks"]
+    parts = [f"{name}{end}" for name in ("all networks", "mean over tasks") for end in ("", ", far")]
+    networks = ["bert_base-128", "bert_tiny-128", *parts]
     assert keys == [
         (AVX2, network, seen, ranker)
         for network in networks

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from measured import part_of_epyc
 from tlp_tvm.errors import DatasetError
@@ -123,6 +124,15 @@ def test_our_model_learns_from_what_it_has_seen(corpus: Corpus, tmp_path: Path) 
         made.scores_after(corpus.judged_programs[:2], corpus.judged_programs[8:24], 0), before[8:24]
     )
     assert made.notes == []
+
+
+def test_a_baseline_of_one_member_has_one(corpus: Corpus, tmp_path: Path) -> None:
+    for name, members in (("tlp", 2), ("tlp-one", 1)):
+        made = ranker(name, tmp_path)
+        made.fit(corpus, 0, lambda words: None)
+        [state] = tmp_path.glob(f"{name}/*/training.safetensors")
+        found = {key.partition("members.")[2].split(".")[0] for key in load_file(state) if "members." in key}
+        assert found == {str(member) for member in range(members)}
 
 
 def test_tasks_held_out_are_training_tasks(corpus: Corpus) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from programs import LAYOUT, tiny_config, write_dataset
 from tlp_tvm.adapting.adaptation import TaskAdapter
-from tlp_tvm.dataset.ranking import ranking_rows
+from tlp_tvm.dataset.ranking import near_training, ranking_rows
 from tlp_tvm.errors import DatasetError, ModelFileError
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import ModelRanker, Programs, Tell, labels_of
@@ -85,13 +85,14 @@ def test_rankers_are_fitted_with_each_seed_unless_they_are_fixed(corpus: Corpus)
 
 def test_rows_are_those_of_one_ranker_alone(corpus: Corpus) -> None:
     comparison = compare_rankers(corpus, [Told("best"), Told("worst", -1.0)], ks=(1, 5))
-    alone = {
-        (r.platform, r.network): r for r in ranking_rows(corpus.judged, corpus.judged.latencies, ks=(1, 5))
-    }
+    near = near_training(corpus.whole)
+    rows = ranking_rows(corpus.judged, corpus.judged.latencies, ks=(1, 5), near=near)
+    alone = {(r.platform, r.network): r for r in rows}
     for row in comparison.rows:
         expected = alone[row.platform, row.network]
         if row.ranker == "worst":
             assert {k: v.mean for k, v in row.top.items()} == expected.top
+            assert row.interval == expected.interval
             assert (row.spearman.mean, row.kendall.mean) == (expected.spearman, expected.kendall)
             assert row.pairwise_accuracy.mean == pytest.approx(0.0)
         if row.ranker == "best":

@@ -12,6 +12,7 @@ from tlp_tvm.cli.parts.common import console, print_table
 if TYPE_CHECKING:
     from tlp_tvm.evaluation.few_shot.few_shot_run import FewShotRow
     from tlp_tvm.evaluation.side_by_side import ComparedRow, RankerComparison
+    from tlp_tvm.metrics.bootstrap import Interval
     from tlp_tvm.metrics.over_seeds import OverSeeds
 
 
@@ -25,7 +26,11 @@ def print_card(metrics: dict[str, Any], out: object) -> None:
 
 def ranking_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
     """Rows of `ranking_rows`, with those of a random pick."""
-    table = Table(title=title, caption="random: the mean of random picks (nine of ten of them between)")
+    table = Table(
+        title=title,
+        caption="all networks: as published; in brackets: 95% bootstrap interval over tasks; random: the "
+        "mean of random picks (nine of ten of them between)",
+    )
     ks = list(rows[0]["top"]) if rows else []
     for name in ("platform", "network"):
         table.add_column(name, overflow="fold")
@@ -37,12 +42,18 @@ def ranking_table(rows: Sequence[dict[str, Any]], title: str) -> Table:
             row["platform"],
             row["network"],
             str(row["tasks"]),
-            *(f"{row['top'][k]:.3f}" for k in ks),
+            *(f"{row['top'][k]:.3f}{_interval(row, k)}" for k in ks),
             *(f"{c['mean']:.3f} ({c['low']:.2f}-{c['high']:.2f})" for c in chance),
             f"{row['spearman']:.3f}",
             end_section=i + 1 == len(rows) or rows[i + 1]["platform"] != row["platform"],
         )
     return table
+
+
+def _interval(row: dict[str, Any], k: str) -> str:
+    """Empty for a model trained before there were intervals."""
+    found = row.get("interval", {}).get(k)
+    return f" ({found['low']:.2f}-{found['high']:.2f})" if found else ""
 
 
 def print_comparison(comparison: RankerComparison, title: str, seeds: int) -> None:
@@ -60,7 +71,8 @@ def print_comparison(comparison: RankerComparison, title: str, seeds: int) -> No
 def _compared_table(comparison: RankerComparison, platform: str, title: str) -> Table:
     """The rows of a platform, and what could not be computed."""
     rows = [row for row in comparison.rows if row.platform == platform]
-    table = Table(title=title, caption="mean ± standard deviation over seeds")
+    caption = "all networks: as published; ± standard deviation over seeds (95% interval over tasks)"
+    table = Table(title=title, caption=caption)
     tops = [f"top-{k}" for k in rows[0].top]
     for name in ("network", "tasks", "seen", "ranker", *tops, "Spearman", "Kendall", "pairs"):
         table.add_column(name, overflow="fold", justify="left" if name in ("network", "ranker") else "right")
@@ -78,8 +90,13 @@ def _compared_table(comparison: RankerComparison, platform: str, title: str) -> 
 
 
 def spread_cells(row: ComparedRow | FewShotRow) -> list[str]:
-    """Top-k and the rank measures of a row."""
-    return [_with_spread(n) for n in (*row.top.values(), row.spearman, row.kendall, row.pairwise_accuracy)]
+    """Top-k, with its interval, and the rank measures of a row."""
+    tops = [_with_spread(n) + _over_tasks(row.interval.get(k)) for k, n in row.top.items()]
+    return [*tops, *(_with_spread(n) for n in (row.spearman, row.kendall, row.pairwise_accuracy))]
+
+
+def _over_tasks(interval: Interval | None) -> str:
+    return f" ({interval.low:.2f}-{interval.high:.2f})" if interval else ""
 
 
 def _with_spread(number: OverSeeds) -> str:

@@ -115,7 +115,7 @@ def _rank(corpus: Corpus, ranker: Ranker, options: Rankings, about: dict[str, An
     ranker.fit(corpus, 0, lambda words: None)
     columns = range(len(corpus.whole.platforms))
     scores = np.stack([ranker.scores(corpus.judged_programs, column) for column in columns], 1)
-    found = ranking_rows(corpus.judged, scores, options.ks or (1, 5), options.seeds[0])
+    found = ranking_rows(corpus.judged, scores, options.ks or (1, 5), options.seeds[0], near=corpus.near)
     rows = [row.to_dict() for row in found]
     if options.as_json:
         print_json({"model": ranker.name, **about, "rows": rows})

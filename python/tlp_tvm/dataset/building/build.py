@@ -17,7 +17,7 @@ from tlp_tvm.dataset.reading.manifest import Manifest, PlatformEntry, ShardEntry
 from tlp_tvm.dataset.reading.shards import write_shard
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.records.detect import framework_of, iter_rows
-from tlp_tvm.records.names import Names, split_of_missing
+from tlp_tvm.records.names import Names, description_of, split_of_missing
 from tlp_tvm.records.source import PLAIN_NETWORK, DatasetSource, find_source, is_built
 
 PARTITION_BYTES = 96 << 20
@@ -258,7 +258,7 @@ def _facts(
             or {PLAIN_NETWORK: (1, split)},
             programs=programs(number),
             flop=next((float(e["flop"]) for e in entries[key] if e.get("flop") is not None), None),
-            description=next((str(e["desc"]) for e in entries[key] if e.get("desc")), None),
+            description=description_of(entries[key]),
         )
         for number, (key, split) in enumerate(splits.items())
     ]

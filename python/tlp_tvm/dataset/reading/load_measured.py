@@ -14,7 +14,7 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.platform import Platform
 from tlp_tvm.record_batch import RecordBatch
 from tlp_tvm.records.detect import check_layout, iter_rows
-from tlp_tvm.records.names import Names, split_of_missing
+from tlp_tvm.records.names import Names, description_of, split_of_missing
 from tlp_tvm.records.source import DatasetSource, RecordGroup, find_source, is_built
 
 
@@ -105,7 +105,11 @@ class _Reader:
         for key, entries in (self.source.table or {}).items():
             if key not in splits:  # measured, says the table: evaluation shall see that it is missing
                 splits[key] = split_of_missing(entries)
-        tasks = [MeasuredTask(k, s, self.source.weights(k, s)) for k, s in splits.items()]
+        table = self.source.table or {}
+        tasks = [
+            MeasuredTask(k, s, self.source.weights(k, s), description_of(table.get(k, ())))
+            for k, s in splits.items()
+        ]
         task_index = np.array([task for task, _ in self.program_of], np.int32)
         order = np.argsort(task_index, kind="stable")
         program, platform, latency = (np.concatenate(parts) for parts in zip(*self.measured, strict=True))

@@ -79,7 +79,9 @@ def load_built(
         platforms=tuple(
             Platform(entries[i].name, entries[i].target) for i in np.argsort(column) if column[i] >= 0
         ),
-        tasks=tuple(MeasuredTask(t.workload_key, t.split, t.weights) for t in built.manifest.tasks),
+        tasks=tuple(
+            MeasuredTask(t.workload_key, t.split, t.weights, t.description) for t in built.manifest.tasks
+        ),
         task_index=task_index[order],
         latencies=np.concatenate(latencies)[order],
         primitives=np.concatenate(primitives),

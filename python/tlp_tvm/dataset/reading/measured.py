@@ -25,6 +25,8 @@ class MeasuredTask:
     split: str
     weights: dict[str, int]
     """Network -> how often the task occurs in it; networks of this split only."""
+    description: str | None = None
+    """The compiler's name of the function, where the source has one."""
 
     @property
     def is_listed(self) -> bool:

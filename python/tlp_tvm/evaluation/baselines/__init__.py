@@ -14,8 +14,10 @@ BASELINES: dict[str, str] = {
     "xgboost-sequence": "XGBoost on the flattened sequence of primitives",
     "xgboost-features": "XGBoost on TVM's per-store features, as TVM's own XGBModel sums them",
     "tenset-mlp": "TenSet's MLP on TVM's per-store features",
-    "tlp": "our TLP, one network per platform, trained for the comparison",
-    "mtl-tlp": "our MTL-TLP, one head per platform, trained for the comparison",
+    "tlp": "our TLP, one network per platform, of two members that are averaged, trained for the comparison",
+    "mtl-tlp": "our MTL-TLP, one head per platform, of two members, trained for the comparison",
+    "tlp-one": "the same of one member",
+    "mtl-tlp-one": "the same of one member",
     "published-tlp": "TLP as published, one network per platform; it does not learn in a search",
     "published-mtl-tlp": "MTL-TLP as published, one head per platform; it does not learn in a search",
 }
@@ -42,11 +44,10 @@ def make_baselines(names: Sequence[str], settings: BaselineSettings) -> list[Ran
             from tlp_tvm.evaluation.baselines.tenset_mlp import TenSetMLP
 
             rankers.append(TenSetMLP(settings))
-        elif name.endswith("tlp") and name in BASELINES:
+        elif "tlp" in name and name in BASELINES:
             from tlp_tvm.evaluation.baselines.trained_tlp import TrainedTLP
 
-            published = name.startswith("published-")
-            rankers.append(TrainedTLP(settings, joint="mtl" in name, published=published))
+            rankers.append(TrainedTLP(settings, name))
         elif name != RANDOM:
             raise DatasetError(f'`baselines`: expected some of {", ".join(BASELINES)}, found "{name}"')
     return rankers

@@ -16,6 +16,7 @@ from tlp_tvm.evaluation.baselines.training_tables import FOLDS
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import AT_ONCE, Programs, Tell, adapted
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.machine.code import training_key
 from tlp_tvm.model.config import ModelConfig
 from tlp_tvm.model.losses import Loss
 from tlp_tvm.model.scoring import ScoringModel
@@ -35,13 +36,14 @@ class TrainedTLP:
 
     is_fixed = False
 
-    def __init__(self, settings: BaselineSettings, *, joint: bool, published: bool) -> None:
-        """Say which of the four it is."""
-        self.name = ("published-" if published else "") + ("mtl-tlp" if joint else "tlp")
-        self.notes = ["as published, it does not learn in a search"] if published else []
+    def __init__(self, settings: BaselineSettings, name: str) -> None:
+        """One of `BASELINES`: its name says whether it is joint, published, and of one member."""
+        self.name = name
+        self.joint = "mtl-tlp" in name
+        self.published = name.startswith("published-")
+        self.one = name.endswith("-one")
+        self.notes = ["as published, it does not learn in a search"] if self.published else []
         self.settings = settings
-        self.joint = joint
-        self.published = published
         self._corpus: Corpus
         self._layout: FeatureLayout
         self._scores: NDArray[np.float32] = np.empty((0, 0), np.float32)
@@ -81,6 +83,8 @@ class TrainedTLP:
         names = ", ".join(platform.name for platform in data.platforms)
         fitted, held_out = fold_of(data, 0, FOLDS, seed)
         options = MODELS["paper" if self.published else "recipe"]
+        if self.one:
+            options = {**options, "members": 1}
         model = TLPSettings.of_layout(data.layout, len(data.platforms), **options)
         if self.published:
             training = TrainSettings(loss=Loss.LAMBDARANK, epochs=PUBLISHED_EPOCHS, seed=seed)
@@ -88,7 +92,9 @@ class TrainedTLP:
             training = TrainSettings(seed=seed)
         training = replace(training, epochs=self.settings.epochs or training.epochs)
         parts = [
+            training_key(),
             data.digest,
+            data.layout.digest,
             [platform.name for platform in data.platforms],
             [task.workload_key for task in data.tasks],
             model.to_dict(),

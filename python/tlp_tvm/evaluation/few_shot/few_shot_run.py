@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,7 +23,8 @@ from tlp_tvm.evaluation.few_shot.recipes import FewShotRecipe, recipes_named
 from tlp_tvm.evaluation.labelling import BLOCK, Choose, label_order
 from tlp_tvm.evaluation.rankers import Programs
 from tlp_tvm.evaluation.side_by_side import RANDOM
-from tlp_tvm.metrics.over_seeds import Measures, OverSeeds, measures_over_seeds
+from tlp_tvm.metrics.bootstrap import Interval
+from tlp_tvm.metrics.over_seeds import Measures, OverSeeds, as_row, measures_over_seeds
 from tlp_tvm.model.scoring import BATCH
 
 Progress = Callable[[int, int, str], None]
@@ -43,13 +44,15 @@ class FewShotRow:
     network: str
     tasks: int
     top: dict[int, OverSeeds]
+    interval: dict[int, Interval]
+    """k -> bootstrap interval of top-k over tasks."""
     spearman: OverSeeds
     kendall: OverSeeds
     pairwise_accuracy: OverSeeds
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**asdict(self), "top": {str(k): asdict(value) for k, value in self.top.items()}}
+        return as_row(self)
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def few_shot(
     counts = sorted({count.of(there) for count in settings.counts})
     values: dict[tuple[str, str, int, str], list[Measures]] = {}
     tasks: dict[str, int] = {}
-    for group in ranked_groups(judged, np.zeros((len(judged), 1))):
+    for group in ranked_groups(judged, np.zeros((len(judged), 1)), near=corpus.near):
         tasks[group.network] = len(group.tasks)
         chance = Measures.of_chance(group, settings.ks, settings.seeds[0])
         values[RANDOM, "", 0, group.network] = [chance]
@@ -109,7 +112,7 @@ def few_shot(
         lab.tell = partial(_tell, on_progress, done, len(plan), about)
         lab.tell("choosing")
         scores = _scores(lab, recipes[step.recipe], step, judged)
-        for group in ranked_groups(judged, scores):
+        for group in ranked_groups(judged, scores, near=corpus.near):
             key = step.recipe, step.choose.value, step.labels, group.network
             values.setdefault(key, []).append(Measures.of(group, settings.ks, step.seed))
     on_progress(len(plan), len(plan), "")

@@ -22,6 +22,7 @@ from tlp_tvm.errors import DatasetError, ModelFileError
 from tlp_tvm.evaluation.few_shot.few_shot_settings import FewShotSettings
 from tlp_tvm.evaluation.few_shot.labels import of_platforms
 from tlp_tvm.files import one_at_a_time, write_whole
+from tlp_tvm.machine.code import training_key
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.loop import train
@@ -131,7 +132,15 @@ class Lab:
         parts: list[Any],
         make: Callable[[Path], dict[str, Tensor]],
     ) -> dict[str, Tensor]:
-        known = [kind, data.digest, data.layout.digest, model.to_dict(), training.to_dict(), *parts]
+        known = [
+            training_key(),
+            kind,
+            data.digest,
+            data.layout.digest,
+            model.to_dict(),
+            training.to_dict(),
+            *parts,
+        ]
         names = [[platform.name for platform in data.platforms], [task.workload_key for task in data.tasks]]
         programs = [_digest(data.starts), _digest(data.task_index)]
         digest = hashlib.sha256(json.dumps([known, names, programs], sort_keys=True).encode()).hexdigest()[
