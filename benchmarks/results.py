@@ -192,9 +192,19 @@ def run(name: str, again: bool) -> dict[str, Any]:
     said = json.loads(done.stdout.strip().splitlines()[-1])
     rows = [row for row in said["results"] if row["network"] in KEPT_ROWS]
     kept = {"command": part.line, "weights": part.weights, **said, "results": rows}
-    write_whole(file, json.dumps(kept, indent=1) + "\n")
+    write_whole(file, as_text(kept))
     print(f"{name}: done", flush=True)
     return kept
+
+
+def as_text(kept: dict[str, Any]) -> str:
+    """JSON with a line for each member, and for each entry of a list of rows."""
+    lines = []
+    for key, value in kept.items():
+        rows = isinstance(value, list) and value and isinstance(value[0], dict)
+        entries = ",\n".join(f"  {json.dumps(row)}" for row in value) if rows else ""
+        lines.append(f" {json.dumps(key)}: " + (f"[\n{entries}\n ]" if rows else json.dumps(value)))
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 def number(row: dict[str, Any], k: str) -> str:

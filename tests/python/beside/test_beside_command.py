@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 
 @pytest.fixture(autouse=True)
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("TURNS", 2), ("SECONDS", 0.001), ("PAUSE", 0.0)):
+    for name, value in (("TURNS", 2), ("SECONDS", 0.001), ("PAUSE", 0.0), ("SLOWED", math.inf)):
         monkeypatch.setattr(timing_peers, name, value)
 
 

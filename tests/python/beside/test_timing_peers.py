@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -23,6 +24,12 @@ from tlp_tvm.beside.peer_processes import peer_process
 from tlp_tvm.beside.runtimes import Job, inputs_of
 from tlp_tvm.beside.timing_peers import time_beside
 from tlp_tvm.errors import BesideError
+
+
+@pytest.fixture(autouse=True)
+def every_turn_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is."""
+    monkeypatch.setattr(timing_peers, "SLOWED", math.inf)
 
 
 def timed(network: Path, folder: Path, *peers: str, tell: Callable[[str], None] = print) -> BesideResult:
@@ -159,6 +166,7 @@ class Fake:
 
 def turns_of(processes: Sequence[Fake], monkeypatch: pytest.MonkeyPatch) -> dict[str, Timed]:
     monkeypatch.setattr(timing_peers, "PAUSE", 0.0)
+    monkeypatch.setattr(timing_peers, "SLOWED", 1.25)
     found = {process.name: Timed(process.name, "1") for process in processes}
     running: Any = {process.name: process for process in processes}
     timing_peers._take_turns(running, found, 3, 1.0)
