@@ -127,6 +127,7 @@ def test_networks_that_cannot_be_rebuilt_are_named(
     assert {network for ranker, network in found if ranker == name} == {"bert_tiny-128"}
     assert {network for ranker, network in found if ranker == RANDOM} == {
         "bert_tiny-128", "somebodys_net", "all networks", "mean over tasks",
+        "all networks, far", "mean over tasks, far",
     }  # fmt: skip
     shutil.rmtree(cache / "store-features" / corpus.whole.digest)
 
