@@ -114,7 +114,8 @@ class ChoosingPolicy:
         inputs, results = measure(self.search_task, [state for _, state in states], self._options)
         chosen = np.array([i for i, _ in states], np.intp)
         self._note(found.take(chosen), [latency_of(result) for result in results])
-        self._pool = found.take(np.setdiff1d(np.arange(len(found)), wanted))
+        passed = wanted[: wanted.index(states[-1][0]) + 1] if states and len(states) == count else wanted
+        self._pool = found.take(np.setdiff1d(np.arange(len(found)), passed))  # without what TVM refused
         gained = not self.best * (1 + GAIN) > before
         self._growth = 1 if gained else min(2 * self._growth, MOST_GROWTH)
         if inputs:

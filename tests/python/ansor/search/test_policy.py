@@ -12,8 +12,12 @@ import pytest
 
 from scorers import LinearScorer
 from tlp_tvm.adapting.choosing import choose_batch, expected_gain
+from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.reading.records import read_records
+from tlp_tvm.ansor.search import policy as policy_module
+from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.headroom import GIVEN_UP, spend
+from tlp_tvm.ansor.search.policy import ChoosingPolicy
 from tlp_tvm.errors import TuningError
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
@@ -141,6 +145,29 @@ def test_a_tuning_that_chooses_itself_measures_every_task_and_nothing_twice(tmp_
     assert repeats <= {1, 2}
     assert more.end_to_end is not None
     assert more.end_to_end.difference < 1e-4
+
+
+def test_what_was_found_and_not_measured_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = operator_task("softmax", TARGET)
+    model = TLPCostModel(LinearScorer(), online=False)
+    policy = ChoosingPolicy(task, model, None, population=64, seed=1, diverse=False)
+    monkeypatch.setattr(policy_module, "measure", lambda task, states, options: ([], []))
+    refused: list[int] = []
+    states_of = policy._breeding.replayer.states
+
+    def states(herd: Any, places: Any, count: int) -> Any:
+        found = states_of(herd, places, count + 1)
+        refused.append(found[0][0])  # as if TVM did not replay the first
+        return found[1:]
+
+    monkeypatch.setattr(policy._breeding.replayer, "states", states)
+    found = policy._found(32)
+    monkeypatch.setattr(policy, "_found", lambda count: found)
+    monkeypatch.setattr(policy, "_note", lambda programs, latencies: None)
+    policy.continue_search_one_round(4)
+
+    assert len(policy._pool) == len(found[0]) - 5
+    assert found[0].hashes[refused[0]] not in policy._pool.hashes
 
 
 @pytest.mark.parametrize(
