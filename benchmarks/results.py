@@ -28,6 +28,7 @@ from typing import Any
 from marked_pages import put
 
 from tlp_tvm.files import write_whole
+from tlp_tvm.machine.code import FIGURE_ROOMS, rooms_digest
 from tlp_tvm.metrics.ranked_groups import ALL_NETWORKS, FAR, MEAN_OVER_TASKS, NEAR
 from tlp_tvm.model.checkpoint import load_model, shipped_models
 
@@ -191,10 +192,23 @@ def run(name: str, again: bool) -> dict[str, Any]:
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     said = json.loads(done.stdout.strip().splitlines()[-1])
     rows = [row for row in said["results"] if row["network"] in KEPT_ROWS]
-    kept = {"command": part.line, "weights": part.weights, **said, "results": rows}
+    kept = {"command": part.line, **made_of(), "weights": part.weights, **said, "results": rows}
     write_whole(file, as_text(kept))
     print(f"{name}: done", flush=True)
     return kept
+
+
+def made_of() -> dict[str, str]:
+    """What code makes a result: the commit that is checked out, and the digest of the rooms that count."""
+    said = ["git", "describe", "--always", "--dirty=-changed", "--abbrev=7", "--exclude=*"]
+    commit = subprocess.run(said, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    return {"commit": commit, "code": rooms_digest(FIGURE_ROOMS)}
+
+
+def provenance(kept: dict[str, Any]) -> str:
+    """Of which commit a kept result is, and whether the code that makes such figures has changed since."""
+    same = kept.get("code") == rooms_digest(FIGURE_ROOMS)
+    return f"Commit {kept['commit']}" + ("." if same else "; the code that makes it has changed since.")
 
 
 def as_text(kept: dict[str, Any]) -> str:
@@ -247,6 +261,12 @@ def rankers_table(said: dict[str, Any], ends: Sequence[str] = tuple(PARTS_OF_TAS
     return lines
 
 
+def shipped_table(said: dict[str, Any]) -> str:
+    """What the README shows of the shipped models."""
+    about = f"*`make results`. {provenance(said)}*"
+    return "\n".join(["", *rankers_table(said, [""]), "", about, "", ""])
+
+
 def labels_table(said: dict[str, Any]) -> list[str]:
     """Both metrics, per number of labels and recipe."""
     rows = {(row["labels"], row["recipe"], row["choose"], row["network"]): row for row in said["results"]}
@@ -269,7 +289,8 @@ def tables(name: str, said: dict[str, Any]) -> str:
     ranked = {row["tasks"] for row in said["results"] if row["network"] == MEAN_OVER_TASKS}
     *first, last = map(str, sorted(ranked))
     tasks = f"{', '.join(first)} or {last} tasks per platform" if first else f"{last} tasks"
-    about = f"{part.words} {tasks}, seeds {', '.join(map(str, said['seeds']))}. `{part.line}`"
+    seeds = ", ".join(map(str, said["seeds"]))
+    about = f"{part.words} {tasks}, seeds {seeds}. {provenance(said)} `{part.line}`"
     return "\n".join([f"### {part.title}", "", about.strip(), "", *rows, ""])
 
 
@@ -293,7 +314,7 @@ def main() -> None:
     sections = [tables(name, said) for name, said in found.items()]
     put(ROOT / "docs" / "results.md", "tables", "\n".join(sections))
     if "shipped" in found:
-        put(ROOT / "README.md", "results", "\n".join(["", *rankers_table(found["shipped"], [""]), "", ""]))
+        put(ROOT / "README.md", "results", shipped_table(found["shipped"]))
 
 
 if __name__ == "__main__":

@@ -26,12 +26,21 @@ def test_the_tables_are_those_of_the_kept_results(results: ModuleType) -> None:
     assert "shipped" in kept
     for name in kept:
         said = json.loads((results.KEPT / f"{name}.json").read_text())
-        assert results.tables(name, said) in text
+        assert results.tables(name, said) in text, f"{name}: run results.py --tables"
         assert said["command"] == results.PARTS[name].line
-    assert (
-        "\n".join(results.rankers_table(json.loads((results.KEPT / "shipped.json").read_text()), [""]))
-        in (ROOT / "README.md").read_text()
-    )
+    shipped = json.loads((results.KEPT / "shipped.json").read_text())
+    assert results.shipped_table(shipped) in (ROOT / "README.md").read_text(), "run results.py --tables"
+
+
+def test_figures_of_code_that_has_changed_since_are_flagged(
+    results: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = results.made_of()
+    assert results.provenance(made) == f"Commit {made['commit']}."
+
+    monkeypatch.setattr(results, "rooms_digest", lambda _rooms: "another")
+
+    assert results.provenance(made) == f"Commit {made['commit']}; the code that makes it has changed since."
 
 
 def test_the_table_of_ansors_weights_is_that_of_the_kept_trainings(results: ModuleType) -> None:

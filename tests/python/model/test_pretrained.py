@@ -70,6 +70,8 @@ def test_models_rank_the_test_networks_as_their_cards_say(name: str, datasets: d
         # Another build of torch rounds otherwise: a tie may fall the other way, a ranking may not change.
         assert row.spearman == pytest.approx(written["spearman"], abs=0.01)
         assert row.random[1].mean == pytest.approx(written["random"]["1"]["mean"], abs=1e-6)
+        for k, share in row.top.items():
+            assert share == pytest.approx(written["top"][str(k)], abs=0.02)
 
 
 @pytest.mark.parametrize("name", NAMES)
