@@ -85,6 +85,7 @@ class ChoosingPolicy:
         self.scores = model_scores(cost_model, task)
         self._programs = self._pool = self._breeding.stock.joined([])
         self._latencies = np.empty(0)
+        self._refused = np.empty(0, np.uint64)
         for log in logs:
             self._read(log)
 
@@ -116,6 +117,7 @@ class ChoosingPolicy:
         self._note(found.take(chosen), [latency_of(result) for result in results])
         passed = wanted[: wanted.index(states[-1][0]) + 1] if states and len(states) == count else wanted
         self._pool = found.take(np.setdiff1d(np.arange(len(found)), passed))  # without what TVM refused
+        self._refused = np.union1d(self._refused, found.hashes[np.setdiff1d(passed, chosen)])
         gained = not self.best * (1 + GAIN) > before
         self._growth = 1 if gained else min(2 * self._growth, MOST_GROWTH)
         if inputs:
@@ -142,11 +144,13 @@ class ChoosingPolicy:
 
     def _note(self, programs: _core.Herd, latencies: Sequence[float]) -> None:
         """Take in measurements; of a program that was measured before, the later one counts."""
-        joined = self._breeding.stock.joined([programs, self._programs])
+        latest = np.arange(len(programs))[::-1]
+        joined = self._breeding.stock.joined([programs.take(latest), self._programs])
         _, first = np.unique(joined.hashes, return_index=True)
         first = np.sort(first)
         self._programs = joined.take(first)
-        self._latencies = np.concatenate([np.asarray(latencies, np.float64), self._latencies])[first]
+        values = np.asarray(latencies, np.float64)[latest]
+        self._latencies = np.concatenate([values, self._latencies])[first]
 
     def _found(self, count: int) -> tuple[_core.Herd, NDArray[np.float32]]:
         """Programs that were not measured and their scores, the best first."""
@@ -161,7 +165,7 @@ class ChoosingPolicy:
             population=self._growth * self._population,
             count=count,
             seed=self._seed + self._round,
-            known=self._programs.hashes,
+            known=np.concatenate([self._programs.hashes, self._refused]),
         )
         return found.herd, found.scores
 

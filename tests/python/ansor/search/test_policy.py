@@ -168,6 +168,24 @@ def test_what_was_found_and_not_measured_stays(monkeypatch: pytest.MonkeyPatch) 
 
     assert len(policy._pool) == len(found[0]) - 5
     assert found[0].hashes[refused[0]] not in policy._pool.hashes
+    monkeypatch.undo()
+    assert found[0].hashes[refused[0]] not in policy._found(10_000)[0].hashes  # nor is it bred again
+
+
+def test_of_a_program_that_was_measured_twice_the_later_latency_counts() -> None:
+    task = operator_task("softmax", TARGET)
+    policy = ChoosingPolicy(
+        task, TLPCostModel(LinearScorer(), online=False), None, population=8, seed=1, diverse=False
+    )
+    herd, _ = policy._found(3)
+
+    policy._note(herd.take(np.array([0, 1, 0])), [3.0, 2.0, 1.0])
+    assert dict(zip(policy._programs.hashes, policy._latencies, strict=True)) == dict(
+        zip(herd.hashes[:2], [1.0, 2.0], strict=True)
+    )
+    policy._note(herd.take(np.array([1])), [9.0])
+    assert policy.best == 1.0
+    assert sorted(policy._latencies) == [1.0, 9.0]
 
 
 @pytest.mark.parametrize(
