@@ -245,12 +245,17 @@ def _print(result: TuneResult) -> None:
         _say(f"{count} programs failed: {reason}")
     lack = "ran" if result.trials else "compiles"
     for task in result.unmeasured:
-        _say(f"no program of {task.name} {lack}: it keeps TVM's own schedule")
+        why = f"no program of {task.name} {lack}" if task.best == _NONE else f"inside, {task.name} is slower"
+        _say(f"{why}: it keeps TVM's own schedule")
     if result.end_to_end is None:
         _say("this machine cannot run programs for that target: the network is not timed")
     else:
         _print_operators(result)
         _say_times(result.end_to_end)
+    if result.changed_inside:
+        _say(
+            f"{result.changed_inside} tasks have a program that is faster inside than their fastest by itself"
+        )
     if result.kept_untuned:
         _say(
             "the network is faster untuned: the library is the untuned one; measure more programs (--trials)"

@@ -181,16 +181,20 @@ class _Tuning(Steps):
             )
         with self.step("build", "building the network from the records"):
             library, no_library = tuner.build_tuned(folder)
-        ended, kept_untuned = None, False
+        ended, kept_untuned, changed = None, False, 0
         operators: list[OperatorTime] = []
         if tuner.runs_here:
+            if settings.trials:
+                with self.step("inside", "choosing programs by their time inside the network"):
+                    changed, left = tuner.choose_inside(folder, settings.turns)
+                taken -= left
             with self.step("compare", "timing the network, untuned and tuned in turns"):
                 ended = tuner.compare(settings.turns)
                 operators = tuner.operators(folder)
             if library is not None and ended is not None and ended.speedup < 1:
                 kept_untuned = True
                 library = tuner.keep_untuned(folder)
-        times = (ended, operators, kept_untuned)
+        times = (ended, operators, kept_untuned, changed)
         return self._finish(folder, history, len(known), taken, library, no_library, times)
 
     def _read(self, folder: RunFolder) -> History:
@@ -268,10 +272,10 @@ class _Tuning(Steps):
         taken: set[str],
         library: Path | None,
         no_library: str,
-        times: tuple[EndToEnd | None, list[OperatorTime], bool],
+        times: tuple[EndToEnd | None, list[OperatorTime], bool, int],
     ) -> TuneResult:
         tuner, settings = self.tuner, self.settings
-        ended, operators, kept_untuned = times
+        ended, operators, kept_untuned, changed = times
         weights = [int(task["weight"]) for task in self.planned]
         curve = folder.curve if np.isfinite(history.latencies).any() else None
         if curve is not None:
@@ -293,6 +297,7 @@ class _Tuning(Steps):
             end_to_end=ended,
             operators=operators,
             kept_untuned=kept_untuned,
+            changed_inside=changed,
             seconds=dict(self.seconds),
             log=folder.log,
             best=tuner.best_file(folder),

@@ -122,18 +122,39 @@ def best_programs(logs: Sequence[Path], workload_keys: Sequence[str]) -> dict[st
     Raises:
         RecordError: a line is no record.
     """
-    best: dict[str, tuple[float, str]] = {}
+    return {key: found[0] for key, found in fastest_programs(logs, workload_keys, 1).items()}
+
+
+def fastest_programs(
+    logs: Sequence[Path], workload_keys: Sequence[str], count: int
+) -> dict[str, list[tuple[float, str]]]:
+    """The fastest programs of each task.
+
+    Args:
+        logs: as for `best_programs`.
+        workload_keys: likewise.
+        count: of programs of a task, at most.
+
+    Returns:
+        Workload key to latencies in seconds and record lines, the fastest first.
+
+    Raises:
+        RecordError: a line is no record.
+    """
+    found: dict[str, list[tuple[float, str]]] = {}
     for log in logs:
         if not log.exists() or not log.stat().st_size:
             continue
         batch = read_records(log)
         for position, task in enumerate(batch.tasks):
-            rows = np.flatnonzero(batch.task_ids == position)
-            row = int(rows[np.argmin(batch.latencies[rows])])
-            latency = float(batch.latencies[row])
-            if task.workload_key in workload_keys and latency < best.get(task.workload_key, (np.inf, ""))[0]:
-                best[task.workload_key] = latency, batch.line(row)
-    return best
+            rows = np.flatnonzero((batch.task_ids == position) & np.isfinite(batch.latencies))
+            if task.workload_key not in workload_keys or not len(rows):
+                continue
+            fastest = rows[np.argsort(batch.latencies[rows], kind="stable")][:count]
+            more = [(float(batch.latencies[row]), batch.line(int(row))) for row in fastest]
+            known = found.get(task.workload_key, [])
+            found[task.workload_key] = sorted(known + more, key=lambda each: each[0])[:count]
+    return found
 
 
 def teach(cost_model: SearchScores, logs: Sequence[Path]) -> None:

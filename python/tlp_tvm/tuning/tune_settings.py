@@ -137,8 +137,9 @@ class TuneResult:
         estimate: weighted sum of the tasks' best, seconds; infinity where nothing was measured.
         end_to_end: latency of the whole network, untuned and tuned; None where this machine cannot run it.
         operators: the tuned network, operator by operator, heaviest first; empty where that is not known.
+        changed_inside: tasks whose program is not the one of the lowest label: inside, another is faster.
         kept_untuned: whether the library is the untuned network, as the tuned one was no faster.
-        seconds: spent by step: "tasks", "search", "measure", "build"; by earlier calls of the run too.
+        seconds: spent by step, as "tasks", "search", "measure" and "build"; by earlier calls of the run too.
         log: TVM's record file.
         best: record file with the program that was taken of each task, for `ApplyHistoryBest`.
         library: the compiled network, which `load_tuned` of its folder runs; None where it did not compile.
@@ -160,6 +161,7 @@ class TuneResult:
     end_to_end: EndToEnd | None
     operators: list[OperatorTime]
     kept_untuned: bool
+    changed_inside: int
     seconds: dict[str, float]
     log: Path
     best: Path

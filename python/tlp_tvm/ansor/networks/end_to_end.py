@@ -72,6 +72,16 @@ def build_tuned(
         raise _not_built(log, failure) from failure
 
 
+def build_variant(
+    module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str]
+) -> tuple[Any, dict[str, str]] | None:
+    """The same, for a comparison: None where TVM cannot compile exactly that."""
+    try:
+        return _build_tuned(module, parameters, target, log, kept)
+    except (load_tvm().TVMError, RuntimeError):
+        return None
+
+
 def _not_built(log: Path, failure: BaseException) -> TuningError:
     return TuningError(
         f"{log}: expected records that the network can be built from, found: {_reason(failure)}"

@@ -1,10 +1,12 @@
-"""A built network, operator by operator, as it runs."""
+"""Built networks, operator by operator, as they run."""
 
 from __future__ import annotations
 
 import collections
 import statistics
 import tempfile
+import time
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -16,43 +18,73 @@ from tlp_tvm.tuning.network.turns import in_fresh_thread
 _RUNS = 15
 """Of the whole network; an operator's time is the median over them."""
 
+_LIMIT_S = 2.0
+"""After which a network is not run again, if it ran twice: what is that slow is known well enough."""
+
 _NO_OPERATOR = "__nop"
 """What a reshape is that changes no data."""
 
 
-def profile(built: Any, inputs: dict[str, NDArray[Any]], target: Any, threads: int) -> list[Ran]:
-    """Run a network operator by operator.
+def profile(
+    built: Sequence[Any], inputs: dict[str, NDArray[Any]], target: Any, threads: int
+) -> list[list[Ran]]:
+    """Run networks operator by operator, in turns.
 
     Args:
-        built: that `relay.build` gave.
-        inputs: by name.
+        built: what `relay.build` gave.
+        inputs: by name; the same for all.
         target: TVM target.
         threads: to run with.
+
+    Returns:
+        The operators of each.
     """
     return in_fresh_thread(lambda: _profile(built, inputs, target), threads)
 
 
-def _profile(built: Any, inputs: dict[str, NDArray[Any]], target: Any) -> list[Ran]:
+def _profile(built: Sequence[Any], inputs: dict[str, NDArray[Any]], target: Any) -> list[list[Ran]]:
     from tvm.contrib.debugger import debug_executor
 
     device = load_tvm().device(str(target.kind.name), 0)
-    create = built["debug_create"]("default", device)
-    seconds: dict[str, list[float]] = collections.defaultdict(list)
-    counts: dict[str, int] = {}
-    with tempfile.TemporaryDirectory() as folder:  # it dumps the graph
-        executor = debug_executor.GraphModuleDebug(create, [device], built.get_graph_json(), folder)
-        executor.set_input(**inputs)
+    networks = []
+    with tempfile.TemporaryDirectory() as folder:  # the executors dump their graphs
+        for each in built:
+            create = each["debug_create"]("default", device)
+            executor = debug_executor.GraphModuleDebug(create, [device], each.get_graph_json(), folder)
+            executor.set_input(**inputs)
+            networks.append(_Profiled(executor))
         for _ in range(_RUNS + 1):  # the first warms up
-            run: dict[str, float] = collections.defaultdict(float)
-            counts = collections.Counter()
-            for call in executor.profile(collectors=[]).calls:
-                name = str(call["Name"])
-                run[name] += call["Duration (us)"].microseconds * 1e-6
-                counts[name] += 1
-            for name, total in run.items():
-                seconds[name].append(total)
-    return [
-        Ran(name, counts[name], statistics.median(totals[1:]) / counts[name])
-        for name, totals in seconds.items()
-        if name != _NO_OPERATOR
-    ]
+            for network in networks:
+                if network.spent < _LIMIT_S or network.runs < 2:
+                    network.run()
+    return [network.operators() for network in networks]
+
+
+class _Profiled:
+    """The runs of one network."""
+
+    def __init__(self, executor: Any) -> None:
+        self._executor = executor
+        self._seconds: dict[str, list[float]] = collections.defaultdict(list)
+        self._counts: dict[str, int] = {}
+        self.spent, self.runs = 0.0, 0
+
+    def run(self) -> None:
+        began = time.perf_counter()
+        run: dict[str, float] = collections.defaultdict(float)
+        self._counts = collections.Counter()
+        for call in self._executor.profile(collectors=[]).calls:
+            name = str(call["Name"])
+            run[name] += call["Duration (us)"].microseconds * 1e-6
+            self._counts[name] += 1
+        for name, total in run.items():
+            self._seconds[name].append(total)
+        self.spent += time.perf_counter() - began
+        self.runs += 1
+
+    def operators(self) -> list[Ran]:
+        return [
+            Ran(name, self._counts[name], statistics.median(totals[1:]) / self._counts[name])
+            for name, totals in self._seconds.items()
+            if name != _NO_OPERATOR
+        ]

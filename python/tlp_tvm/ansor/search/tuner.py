@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,7 +16,14 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import cores_of, hardware_of, quiet_builds, runs_here, target_of
 from tlp_tvm.ansor.measuring.pools import StatePool
 from tlp_tvm.ansor.networks.builtin import canonical_name, network_from
-from tlp_tvm.ansor.networks.end_to_end import build_tuned, build_untuned, compare, random_inputs
+from tlp_tvm.ansor.networks.end_to_end import (
+    build_tuned,
+    build_untuned,
+    build_variant,
+    compare,
+    random_inputs,
+)
+from tlp_tvm.ansor.networks.inside import CANDIDATES, Built, choose_inside
 from tlp_tvm.ansor.networks.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.networks.library import save_tuned
 from tlp_tvm.ansor.networks.profile import profile
@@ -29,7 +37,7 @@ from tlp_tvm.files import write_whole
 from tlp_tvm.latency import latency_of
 from tlp_tvm.measuring.stopping import StopOnInterrupt
 from tlp_tvm.model.scoring import platform_or_mean
-from tlp_tvm.tuning.history import History, best_programs, teach
+from tlp_tvm.tuning.history import History, best_programs, fastest_programs, teach
 from tlp_tvm.tuning.network.operator_times import OperatorTime, operator_times
 from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import RunFolder, read_run
@@ -212,6 +220,31 @@ class RelayTuner:
                 raise
             return None, str(failure).strip().splitlines()[-1]
 
+    def choose_inside(self, folder: RunFolder, turns: int) -> tuple[int, set[str]]:
+        if self._tuned is None:
+            return 0, set()
+        programs = fastest_programs([folder.log, folder.warm], self._keys, CANDIDATES)
+        values = random_inputs(self._module, self._parameters)
+        usual = self._tuned, self._functions
+        chosen = choose_inside(usual, programs, self._build, values, self._target, self._threads, turns)
+        if chosen is None:
+            return 0, set()
+        (self._tuned, self._functions), lines = chosen
+        changed = sum(lines.get(key) != line for key, line in self._lines.items())
+        self._lines = lines
+        write_whole(folder.best, "".join(lines.values()))
+        names = (folder.path, self.network, self.runs_here)
+        save_tuned(self._tuned, self._prepared.module, self._inputs, self._target, *names)
+        return changed, programs.keys() - lines.keys()
+
+    def _build(self, lines: Mapping[str, str]) -> Built | None:
+        """The network with these programs; None where TVM cannot."""
+        prepared = self._prepared
+        with tempfile.TemporaryDirectory() as folder, quiet_builds(), prepared.operators():
+            log = Path(folder) / "chosen.json"
+            log.write_text("".join(lines.values()))
+            return build_variant(prepared.module, prepared.parameters, self._target, log, self._kept)
+
     def best_file(self, folder: RunFolder) -> Path:
         return folder.best
 
@@ -225,7 +258,7 @@ class RelayTuner:
         if self._tuned is None:
             return []
         values = random_inputs(self._module, self._parameters)
-        ran = profile(self._tuned, values, self._target, self._threads)
+        [ran] = profile([self._tuned], values, self._target, self._threads)
         taken = best_programs([folder.best], self._keys) if self._settings.trials else {}
         labels = {key: latency for key, (latency, _) in taken.items() if np.isfinite(latency)}
         return operator_times(ran, self._functions, labels)

@@ -1,0 +1,126 @@
+"""Which of a task's fastest programs is the fastest inside the network.
+
+A label says how a program runs by itself. Inside a network its caches, its memory and its neighbours are
+others: of programs whose labels are nearly the same, one may take a third longer there. So the network is
+built several times, with other programs of all tasks at once, and each task keeps what ran fastest.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from tlp_tvm.ansor.networks.end_to_end import compare
+from tlp_tvm.ansor.networks.profile import profile
+from tlp_tvm.tuning.network.operator_times import Ran
+
+CANDIDATES = 4
+"""Programs of a task that are tried, at most."""
+
+SLOWEST = 1.25
+"""Largest ratio of a candidate's label to the lowest."""
+
+GAIN = 0.02
+"""Share of a task's time inside that another program must gain: a profile is no finer."""
+
+Programs = Mapping[str, Sequence[tuple[float, str]]]
+"""Workload key to latencies and record lines, the fastest first."""
+
+Built = tuple[Any, dict[str, str]]
+"""A network that TVM built, and name of each of its functions to the workload key of its task."""
+
+
+def choose_inside(
+    usual: Built,
+    programs: Programs,
+    build: Callable[[Mapping[str, str]], Built | None],
+    inputs: dict[str, NDArray[Any]],
+    target: Any,
+    threads: int,
+    turns: int,
+) -> tuple[Built, dict[str, str]] | None:
+    """Build a network of the programs that are the fastest inside it.
+
+    Args:
+        usual: built of each task's fastest program by itself.
+        programs: the fastest of each task.
+        build: compiles the network with a record line for each workload key; None where TVM cannot.
+        inputs: by name.
+        target: TVM target.
+        threads: to run with.
+        turns: timings of the network that is built, and of the usual one.
+
+    Returns:
+        It and its record lines; None where it is no faster than the usual one.
+    """
+    tried = [(lines, build(lines)) for lines in variants(programs)[1:]]
+    first = {key: found[0][1] for key, found in programs.items()}
+    networks = [(first, usual)] + [(lines, found) for lines, found in tried if found is not None]
+    ran = profile([built for _, (built, _) in networks], inputs, target, threads)
+    better = fastest([(r, tasks) for r, (_, (_, tasks)) in zip(ran, networks, strict=True)], programs)
+    if not better:
+        return None
+    chosen = dict(first)
+    for key, place in better.items():
+        line = networks[place][0].get(key)
+        if line is None:
+            del chosen[key]
+        else:
+            chosen[key] = line
+    found = build(chosen)
+    if found is None or compare(usual[0], found[0], inputs, target, turns, threads).speedup <= 1:
+        return None
+    return found, chosen
+
+
+def variants(programs: Programs) -> list[dict[str, str]]:
+    """What networks to build.
+
+    Args:
+        programs: of each task.
+
+    Returns:
+        Workload key to record line, for each network. The first has every task's first program, the next the
+        second where there is one with nearly the same label, and so on; the last has none, but TVM's own
+        schedules.
+    """
+    first = {key: found[0][1] for key, found in programs.items()}
+    near = {
+        key: [line for latency, line in found[:CANDIDATES] if latency <= SLOWEST * found[0][0]]
+        for key, found in programs.items()
+    }
+    others = [
+        {key: lines[i] if i < len(lines) else lines[0] for key, lines in near.items()}
+        for i in range(1, max(map(len, near.values()), default=0))
+    ]
+    return [first, *others, {}]
+
+
+def fastest(ran: Sequence[tuple[Sequence[Ran], Mapping[str, str]]], keys: Collection[str]) -> dict[str, int]:
+    """Of each task, the network in which it ran fastest.
+
+    Args:
+        ran: the operators of each network, and name of a function to the workload key of its task.
+        keys: of the tasks that have a program.
+
+    Returns:
+        Workload key to the network, for the tasks where it is not the first.
+    """
+    seconds = [_by_task(operators, tasks) for operators, tasks in ran]
+    best = {}
+    for key in seconds[0].keys() & set(keys):
+        usual = seconds[0][key]
+        place = min(range(len(seconds)), key=lambda i: seconds[i].get(key, usual))
+        if seconds[place].get(key, usual) < (1 - GAIN) * usual:
+            best[key] = place
+    return best
+
+
+def _by_task(operators: Sequence[Ran], tasks: Mapping[str, str]) -> dict[str, float]:
+    found: dict[str, float] = collections.defaultdict(float)
+    for each in operators:
+        found[tasks.get(each.name, "")] += each.seconds * each.count
+    return found
