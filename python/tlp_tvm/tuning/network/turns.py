@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ ROUNDING = 1e-4
 
 RUNS_MS = 100
 """A timing repeats the network until this much time has passed."""
+
+LEAST_TURNS, LONGEST_S = 3, 20.0
+"""After so many turns and seconds no further one begins: an untuned network may take seconds a run."""
 
 T = TypeVar("T")
 
@@ -58,15 +62,21 @@ class EndToEnd:
         return self.untuned_latency / self.tuned_latency
 
 
-def time_in_turns(make: Sequence[Callable[[], Runner]], turns: int, threads: int) -> EndToEnd:
+def time_in_turns(
+    make: Sequence[Callable[[], Runner]],
+    turns: int,
+    threads: int,
+    clock: Callable[[], float] = time.monotonic,
+) -> EndToEnd:
     """Run both in turns on the same input.
 
     Args:
         make: what prepares the untuned and the tuned network, in the thread that will run them.
-        turns: timings of each.
+        turns: timings of each; fewer, but `LEAST_TURNS`, where they take longer than `LONGEST_S`.
         threads: to run with.
+        clock: seconds.
     """
-    return in_fresh_thread(lambda: _time_in_turns(make, turns), threads)
+    return in_fresh_thread(lambda: _time_in_turns(make, turns, clock), threads)
 
 
 def in_fresh_thread(work: Callable[[], T], threads: int) -> T:
@@ -82,11 +92,14 @@ def in_fresh_thread(work: Callable[[], T], threads: int) -> T:
         return fresh_thread.submit(work).result()
 
 
-def _time_in_turns(make: Sequence[Callable[[], Runner]], turns: int) -> EndToEnd:
+def _time_in_turns(make: Sequence[Callable[[], Runner]], turns: int, clock: Callable[[], float]) -> EndToEnd:
     times: tuple[list[float], list[float]] = ([], [])
     runs = [prepare() for prepare in make]
     outputs = [outputs_of() for _, outputs_of in runs]  # also warms both up
-    for _ in range(turns):
+    began = clock()
+    for turn in range(turns):
+        if turn >= LEAST_TURNS and clock() - began > LONGEST_S:
+            break
         for (time_it, _), seconds in zip(runs, times, strict=True):
             seconds.append(time_it())
     return EndToEnd(tuple(times[0]), tuple(times[1]), difference_of(*outputs))
