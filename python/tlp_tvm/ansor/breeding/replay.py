@@ -31,15 +31,14 @@ class Replays:
 class Replayer:
     """Replays programs of one task."""
 
-    def __init__(self, task: Any, pattern: Any) -> None:
+    def __init__(self, task: Any) -> None:
         """Prepare.
 
         Args:
             task: `auto_scheduler.SearchTask`.
-            pattern: any state of the task.
         """
         self._task = task
-        line = serialise([pattern])[0]
+        line = serialise([task.compute_dag.init_state])[0]
         # A record of a task that exists only to be serialised: TVM reads nothing of it but the steps.
         self._before, self._after = line[: line.index("[[], ") + 5], line[line.index(']], "r"') :]
         self.counts = Replays()

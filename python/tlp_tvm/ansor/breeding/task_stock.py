@@ -49,7 +49,7 @@ class TaskStock:
     @functools.cached_property
     def replayer(self) -> Replayer:
         """Gives TVM's states of what was bred."""
-        return Replayer(self._task, self._drawn[0])
+        return Replayer(self._task)
 
     @functools.cached_property
     def _drawn(self) -> list[Any]:

@@ -20,6 +20,9 @@ from tlp_tvm.tuning.network.operator_times import Ran
 CANDIDATES = 4
 """Programs of a task that are tried, at most."""
 
+MOST_BYTES = 4e9
+"""Of the parameters of all networks that are built with candidates; each of them has its own."""
+
 SLOWEST = 1.25
 """Largest ratio of a candidate's label to the lowest."""
 

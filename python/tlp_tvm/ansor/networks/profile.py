@@ -16,10 +16,10 @@ from tlp_tvm.tuning.network.operator_times import Ran
 from tlp_tvm.tuning.network.turns import in_fresh_thread
 
 _RUNS = 15
-"""Of the whole network; an operator's time is the median over them."""
+"""Of the whole network; an operator's time is the median over them. Before each, TVM warms up with three."""
 
-_LIMIT_S = 2.0
-"""After which a network is not run again, if it ran twice: what is that slow is known well enough."""
+_LIMIT_S = 3.0
+"""After which a network is not run again: what is that slow is known well enough."""
 
 _NO_OPERATOR = "__nop"
 """What a reshape is that changes no data."""
@@ -53,9 +53,9 @@ def _profile(built: Sequence[Any], inputs: dict[str, NDArray[Any]], target: Any)
             executor = debug_executor.GraphModuleDebug(create, [device], each.get_graph_json(), folder)
             executor.set_input(**inputs)
             networks.append(_Profiled(executor))
-        for _ in range(_RUNS + 1):  # the first warms up
+        for _ in range(_RUNS):
             for network in networks:
-                if network.spent < _LIMIT_S or network.runs < 2:
+                if network.spent < _LIMIT_S:
                     network.run()
     return [network.operators() for network in networks]
 
@@ -67,7 +67,7 @@ class _Profiled:
         self._executor = executor
         self._seconds: dict[str, list[float]] = collections.defaultdict(list)
         self._counts: dict[str, int] = {}
-        self.spent, self.runs = 0.0, 0
+        self.spent = 0.0
 
     def run(self) -> None:
         began = time.perf_counter()
@@ -80,11 +80,10 @@ class _Profiled:
         for name, total in run.items():
             self._seconds[name].append(total)
         self.spent += time.perf_counter() - began
-        self.runs += 1
 
     def operators(self) -> list[Ran]:
         return [
-            Ran(name, self._counts[name], statistics.median(totals[1:]) / self._counts[name])
+            Ran(name, self._counts[name], statistics.median(totals) / self._counts[name])
             for name, totals in self._seconds.items()
             if name != _NO_OPERATOR
         ]

@@ -115,7 +115,8 @@ class ChoosingPolicy:
         inputs, results = measure(self.search_task, [state for _, state in states], self._options)
         chosen = np.array([i for i, _ in states], np.intp)
         self._note(found.take(chosen), [latency_of(result) for result in results])
-        passed = wanted[: wanted.index(states[-1][0]) + 1] if states and len(states) == count else wanted
+        ended = wanted.index(states[-1][0]) + 1 if states and len(states) == count else len(wanted)
+        passed = np.array(wanted[:ended], np.intp)
         self._pool = found.take(np.setdiff1d(np.arange(len(found)), passed))  # without what TVM refused
         self._refused = np.union1d(self._refused, found.hashes[np.setdiff1d(passed, chosen)])
         gained = not self.best * (1 + GAIN) > before

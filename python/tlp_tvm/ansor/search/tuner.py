@@ -23,7 +23,7 @@ from tlp_tvm.ansor.networks.end_to_end import (
     compare,
     random_inputs,
 )
-from tlp_tvm.ansor.networks.inside import CANDIDATES, Built, choose_inside
+from tlp_tvm.ansor.networks.inside import CANDIDATES, MOST_BYTES, Built, choose_inside
 from tlp_tvm.ansor.networks.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.networks.library import save_tuned
 from tlp_tvm.ansor.networks.profile import profile
@@ -221,9 +221,11 @@ class RelayTuner:
             return None, str(failure).strip().splitlines()[-1]
 
     def choose_inside(self, folder: RunFolder, turns: int) -> tuple[int, set[str]]:
-        if self._tuned is None:
+        size = sum(int(np.prod(each.shape)) * 4 for each in self._prepared.parameters.values())
+        most = min(CANDIDATES, int(MOST_BYTES // max(1, size)))
+        if self._tuned is None or most < 2:
             return 0, set()
-        programs = fastest_programs([folder.log, folder.warm], self._keys, CANDIDATES)
+        programs = fastest_programs([folder.log, folder.warm], self._keys, most)
         values = random_inputs(self._module, self._parameters)
         usual = self._tuned, self._functions
         chosen = choose_inside(usual, programs, self._build, values, self._target, self._threads, turns)

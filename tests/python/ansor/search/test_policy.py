@@ -172,6 +172,16 @@ def test_what_was_found_and_not_measured_stays(monkeypatch: pytest.MonkeyPatch) 
     assert found[0].hashes[refused[0]] not in policy._found(10_000)[0].hashes  # nor is it bred again
 
 
+def test_a_task_of_which_tvm_draws_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tlp_tvm.ansor.breeding.task_stock.drawn_states", lambda *_: [])
+    task = operator_task("softmax", TARGET)
+    model = TLPCostModel(LinearScorer(), online=True)
+    policy = ChoosingPolicy(task, model, None, population=64, seed=1, diverse=True)
+
+    assert policy.continue_search_one_round(4) == ([], [])
+    assert policy.expected_gain() == math.inf
+
+
 def test_of_a_program_that_was_measured_twice_the_later_latency_counts() -> None:
     task = operator_task("softmax", TARGET)
     policy = ChoosingPolicy(
