@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from commits import checked_out
 from marked_pages import put
 from network_exports import NETWORKS
 from networks_page import draw, lines
@@ -91,9 +92,12 @@ def keep(kept: dict[str, Any], stage: Stage, result: dict[str, Any]) -> None:
     """Add a stage's result to the kept ones, at once on disk."""
     ended, beside = result["end_to_end"], result["beside"]
     kept.setdefault(stage.network, {})[stage.name] = {
+        "commit": checked_out(),
         "untuned": ended["untuned_latency"],
         "speedup": ended["speedup"],
         "estimate": result["estimate"],
+        "explained": result.get("explained"),
+        "changed_inside": result["changed_inside"],
         "seconds": {name: round(value, 1) for name, value in result["seconds"].items()},
         **{name: beside[name] for name in ("cpu", "threads", "programs", "ours", "peers")},
     }

@@ -53,10 +53,25 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
     cpus = ", ".join(
         dict.fromkeys(f"{row['cpu']}, {row['threads']} threads" for rows in found for row in rows)
     )
+    every = [row for rows in found for row in rows]
+    commits = ", ".join(dict.fromkeys(row["commit"] for row in every))
     about = (
-        f"{cpus}. Medians of turns; figures of peers are those of the last stage. Higher ratios are better."
+        f"`python benchmarks/networks.py`, commit {commits}. {cpus}. Medians of turns; figures of peers are "
+        f"those of the last stage. Higher ratios are better.{_inside(every)}"
     )
     return [*text, f"| {' | '.join(means)} |", "", about, "", *_problems(networks, kept, titles)]
+
+
+def _inside(stages: Sequence[Mapping[str, Any]]) -> str:
+    """How well labels foretell the network, as a sentence."""
+    parts = [stage["explained"] for stage in stages if stage.get("explained")]
+    ratios = [1 + each["inside"] / each["labels"] for each in parts if each["labels"]]
+    if not ratios:
+        return ""
+    return (
+        f" Inside the networks, tuned operators take {min(ratios):.2f} to {max(ratios):.2f} times the sum of "
+        f"their labels (median {statistics.median(ratios):.2f})."
+    )
 
 
 def draw(kept: Kept, titles: Mapping[str, str], path: Path) -> None:

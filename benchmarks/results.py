@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from commits import checked_out
 from marked_pages import put
 
 from tlp_tvm.files import write_whole
@@ -200,9 +201,7 @@ def run(name: str, again: bool) -> dict[str, Any]:
 
 def made_of() -> dict[str, str]:
     """What code makes a result: the commit that is checked out, and the digest of the rooms that count."""
-    said = ["git", "describe", "--always", "--dirty=-changed", "--abbrev=7", "--exclude=*"]
-    commit = subprocess.run(said, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    return {"commit": commit, "code": rooms_digest(FIGURE_ROOMS)}
+    return {"commit": checked_out(), "code": rooms_digest(FIGURE_ROOMS)}
 
 
 def provenance(kept: dict[str, Any]) -> str:

@@ -29,7 +29,9 @@ def result(ours: float, peers: tuple[Timed, ...]) -> dict[str, Any]:
     """What `tlp-tvm tune --beside --json` prints, as far as it is kept."""
     beside = BesideResult("net", "a CPU", 2, 5, Timed("tlp-tvm", "0.1", (ours,)), peers)
     ended = {"untuned_latency": 0.008, "speedup": 2.0}
+    explained = {"labels": 0.008, "inside": 0.002 * ours / 0.001}
     values = {"end_to_end": ended, "estimate": 0.003, "seconds": {"search": 1.23}}
+    values |= {"changed_inside": 1, "explained": explained}
     return {**values, "beside": beside.to_dict()}
 
 
@@ -93,6 +95,10 @@ def test_the_table_compares_with_the_fastest_sound_peer(networks: ModuleType) ->
     assert b == "| Network B | 2 | 1 | 8 | - | - | 0.5 | 4.00x |"
     assert mean == "| geometric mean |  |  |  |  | 0.50x |  | 2.83x |"
     assert "- Network A: a.pt: torch: outputs differ" in lines
+    [about] = [
+        line for line in lines if f", commit {kept['a']['ansor-5']['commit']}. a CPU, 2 threads." in line
+    ]
+    assert about.endswith("take 1.12 to 2.00 times the sum of their labels (median 1.25).")
 
 
 def test_an_empty_scoreboard_says_so(networks: ModuleType) -> None:
