@@ -41,7 +41,8 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
         The result; `comparison.json` in the folder has the same.
 
     Raises:
-        ComparisonError: it cannot start, was stopped, or the folder holds another comparison.
+        ComparisonError: it cannot start, or the folder holds another comparison.
+        Stopped: by Ctrl-C; what is complete is kept.
         NetworkError: no such network.
         TuningError: no such target.
         ModelFileError: the model cannot be read.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +26,7 @@ from tlp_tvm.folder_lock import held
 from tlp_tvm.machine.code import code_digest
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.measuring.stopping import Stopped
 from tlp_tvm.metrics.bootstrap import Interval
 from tlp_tvm.model.checkpoint import weights_digest
 
@@ -108,6 +111,29 @@ def test_a_whole_comparison_is_not_searched_again(compared: tuple[Path, Turns]) 
     assert observer.turns == []
     assert (compared[0] / "comparison.json").read_bytes() == before
     assert len(again.runs()) == len(MODELS)
+
+
+def test_an_interrupt_keeps_whole_searches_and_the_same_command_resumes(tmp_path: Path) -> None:
+    class Impatient(Turns):
+        def measured(self, group: str, model: str, best_s: float) -> None:
+            super().measured(group, model, best_s)
+            if len(self.turns) == 7:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    asked = settings(tmp_path, contenders=(contender("tlp-online", 4, 32),), trials=4, seeds=2)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(Stopped) as error:
+        compare(asked, Impatient())
+
+    words = f", seed 1; {tmp_path} holds the complete searches, and the same command resumes"
+    assert str(error.value).startswith("stopped in ")
+    assert str(error.value).endswith(words)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert [run.seed for run in read_comparison(tmp_path).runs()] == [0]
+
+    observer = Turns()
+    assert [run.seed for run in compare(asked, observer).runs()] == [0, 1]
+    assert len(observer.turns) == 4
 
 
 def test_another_comparison_in_the_same_folder_is_refused(compared: tuple[Path, Turns]) -> None:

@@ -12,7 +12,7 @@ from tlp_tvm.ansor.breeding.herd_scores import HerdScores
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
 
 GENERATIONS = 4
-"""Of a round, as in TVM's search."""
+"""As in TVM's search; `policy` breeds fewer."""
 
 PARENTS = 0.5
 """Of a generation's size: the best programs so far, of which the next are bred."""

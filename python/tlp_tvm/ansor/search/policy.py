@@ -31,6 +31,9 @@ MOST_GROWTH = 16
 """How many times the population a search breeds that no longer gains: while the model's first choices bring
 gains a small one is soon enough, and later what has not been found is what is missing."""
 
+GENERATIONS = 2
+"""Of a round. With four, what the model overrates is found more than what is fast: 3% slower in the end."""
+
 GAIN = 0.01
 """Share of the best speed that a round must gain for the next to breed no more than the population."""
 
@@ -165,6 +168,7 @@ class ChoosingPolicy:
             self.scores,
             population=self._growth * self._population,
             count=count,
+            generations=GENERATIONS,
             seed=self._seed + self._round,
             known=np.concatenate([self._programs.hashes, self._refused]),
         )
