@@ -19,6 +19,7 @@ import pytest
 from programs import tiny_config
 from scorers import LinearScorer
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.networks.inside import SLOWEST
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.scheduler import measures_per_round
@@ -121,9 +122,9 @@ def test_the_network_is_timed_before_and_after_and_computes_the_same(result: Tun
 def test_every_operator_is_told_beside_its_label(result: TuneResult) -> None:
     best = {task.workload_key: task for task in result.tasks}
     tuned = {each.task: each for each in result.operators if each.label is not None}
-    assert tuned.keys() == best.keys()
+    assert tuned.keys() == {key for key, task in best.items() if task.chosen}
     for key, each in tuned.items():
-        assert each.label == best[key].best
+        assert best[key].best <= each.label <= SLOWEST * best[key].best
         assert each.count == best[key].weight
         assert each.inside > 0
     report = json.loads(result.report.read_text())
@@ -223,9 +224,11 @@ def test_time_ends_the_measuring_and_what_is_there_is_used(
 
 def test_the_best_programs_are_a_log_of_tvms(result: TuneResult) -> None:
     records = list(load_tvm().auto_scheduler.RecordReader(str(result.best)))
-    best = {str(inputs.task.workload_key): float(ran.costs[0].value) for inputs, ran in records}
-    assert best == {task.workload_key: pytest.approx(task.best) for task in result.tasks}
-    assert all(task.chosen for task in result.tasks)
+    taken = {str(inputs.task.workload_key): float(ran.costs[0].value) for inputs, ran in records}
+    chosen = {task.workload_key: task.best for task in result.tasks if task.chosen}
+    assert taken.keys() == chosen.keys()
+    for key, best in chosen.items():
+        assert best * 0.999 <= taken[key] <= SLOWEST * best * 1.001
 
 
 def test_the_same_command_goes_on_and_measures_nothing_twice(result: TuneResult) -> None:
