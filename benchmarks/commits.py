@@ -5,9 +5,16 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+ROOT = Path(__file__).parent.parent
+
 
 def checked_out() -> str:
-    """The commit that is checked out here; "-changed" behind it where files differ from it."""
-    said = ["git", "describe", "--always", "--dirty=-changed", "--abbrev=7", "--exclude=*"]
-    done = subprocess.run(said, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout.strip()
+    """The commit that is checked out here; "-changed" behind it where code differs from it, docs aside."""
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs")
+    return _git("rev-parse", "--short=7", "HEAD") + ("-changed" if changed else "")
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
