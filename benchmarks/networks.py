@@ -28,7 +28,7 @@ from typing import Any
 from commits import checked_out
 from marked_pages import put
 from network_exports import NETWORKS
-from networks_page import draw, lines
+from networks_page import draw, lines, summary
 
 from tlp_tvm.beside.peer_kinds import PEERS
 from tlp_tvm.files import write_whole
@@ -36,6 +36,7 @@ from tlp_tvm.files import write_whole
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results" / "networks.json"
 PAGE, PICTURE = ROOT / "docs" / "networks.md", ROOT / "docs" / "networks.png"
+README = ROOT / "README.md"
 EXPORTED, RUNS = ROOT / "build" / "networks", ROOT / "runs" / "networks"
 MAIN = "from tlp_tvm.cli.app import main; main()"
 ENVIRONMENTS = {"ansor": (".venv", ".pt"), "metaschedule": (".venv-metaschedule", ".pt2")}
@@ -126,10 +127,11 @@ def run(stage: Stage) -> dict[str, Any]:
 
 
 def write_page(kept: dict[str, Any]) -> None:
-    """Write the picture, and the table into docs/networks.md."""
+    """Write the picture, the table into docs/networks.md, and what the README says."""
     titles = {name: network.title for name, network in NETWORKS.items()}
     draw(kept, titles, PICTURE)
     put(PAGE, "networks", "\n".join(lines(kept, titles)))
+    put(README, "networks", "\n".join(summary(kept, titles)))
 
 
 def main() -> None:

@@ -62,6 +62,31 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
     return [*text, f"| {' | '.join(means)} |", "", about, "", *_problems(networks, kept, titles)]
 
 
+def summary(kept: Kept, titles: Mapping[str, str]) -> list[str]:
+    """What the README says: the longest tunings of each framework that measured, beside the fastest peers."""
+    networks = [name for name in titles if kept.get(name)]
+    stages = sorted({stage for name in networks for stage in kept[name] if _order(stage)[1]}, key=_order)
+    if not stages:
+        return [""]
+    text = ["", "![speed of tuned networks beside the fastest peer](docs/networks.png)", ""]
+    for stage in {_order(stage)[0]: stage for stage in stages}.values():
+        framework, minutes = _order(stage)
+        ratios = {titles[name]: ratio(kept[name][stage]) for name in networks if stage in kept[name]}
+        ratios = {title: value for title, value in ratios.items() if not math.isnan(value)}
+        if not ratios:
+            continue
+        faster = [title for title, value in ratios.items() if value > 1]
+        worst, best = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+        mean = _times(_mean(list(ratios.values())))
+        text.append(
+            f"*After {minutes:g} minutes of tuning with {framework}, beside the fastest of ONNX Runtime, "
+            f"OpenVINO, TorchScript and torch.compile in the same turns: {mean} "
+            f"in the geometric mean of {len(ratios)} networks ({_times(ratios[worst])} {worst} to "
+            f"{_times(ratios[best])} {best}), faster on {len(faster)}. [Table](docs/networks.md#scoreboard).*"
+        )
+    return [*text, "", ""]
+
+
 def _inside(stages: Sequence[Mapping[str, Any]]) -> str:
     """How well labels foretell the network, as a sentence."""
     parts = [stage["explained"] for stage in stages if stage.get("explained")]

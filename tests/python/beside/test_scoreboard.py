@@ -20,7 +20,7 @@ TITLES = {"a": "Network A", "b": "Network B"}
 def networks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     module = importlib.import_module("networks")
-    for name in ("KEPT", "PAGE", "PICTURE"):
+    for name in ("KEPT", "PAGE", "PICTURE", "README"):
         monkeypatch.setattr(module, name, tmp_path / name.lower())
     return module
 
@@ -64,7 +64,8 @@ def test_a_stage_that_is_kept_is_not_run_again(networks: ModuleType, monkeypatch
             raise KeyboardInterrupt
         return result(0.001, PEERS)
 
-    networks.PAGE.write_text("<!-- networks: begin -->\n<!-- networks: end -->\n")
+    for page in (networks.PAGE, networks.README):
+        page.write_text("<!-- networks: begin -->\n<!-- networks: end -->\n")
     monkeypatch.setattr(networks, "run", run)
     command = ["networks.py", "--networks", "mlp", "--frameworks", "ansor", "--minutes", "0,5"]
     monkeypatch.setattr("sys.argv", command)
@@ -101,6 +102,19 @@ def test_the_table_compares_with_the_fastest_sound_peer(networks: ModuleType) ->
     assert about.endswith("take 1.12 to 2.00 times the sum of their labels (median 1.25).")
 
 
+def test_the_readme_says_the_mean_and_the_worst(networks: ModuleType) -> None:
+    kept: dict[str, Any] = {}
+    for network, minutes, ours in (("a", 0, 0.001), ("a", 5, 0.004), ("b", 5, 0.0005)):
+        networks.keep(kept, networks.Stage(network, "ansor", minutes), result(ours, PEERS))
+
+    [said] = [line for line in networks.summary(kept, TITLES) if line.startswith("*After")]
+
+    assert said.startswith("*After 5 minutes of tuning with ansor, ")
+    assert "1.41x in the geometric mean of 2 networks (0.50x Network A to 4.00x Network B)" in said
+    assert said.endswith("faster on 1. [Table](docs/networks.md#scoreboard).*")
+    assert networks.summary({}, TITLES) == [""]
+
+
 def test_an_empty_scoreboard_says_so(networks: ModuleType) -> None:
     assert networks.lines({}, TITLES) == ["", "Not measured yet.", ""]
 
@@ -110,3 +124,4 @@ def test_the_page_has_what_is_kept(networks: ModuleType) -> None:
     kept = json.loads(path.read_text()) if path.exists() else {}
     titles = {name: network.title for name, network in networks.NETWORKS.items()}
     assert "\n".join(networks.lines(kept, titles)) in (ROOT / "docs" / "networks.md").read_text()
+    assert "\n".join(networks.summary(kept, titles)) in (ROOT / "README.md").read_text()
