@@ -139,8 +139,12 @@ def _notes(run: TuningRun) -> list[str]:
         )
     if ended is not None and ended["speedup"] < 1:
         said.append("The network is faster untuned.")
-    own = [task.name for task in run.tasks if task.chosen is False]
-    return said + [f"No program of {name} ran: it keeps TVM's own schedule." for name in own]
+    for task in run.tasks:
+        if task.chosen is False:
+            slower = task.best < float("inf")
+            why = f"Inside, {task.name} is slower" if slower else f"No program of {task.name} ran"
+            said.append(f"{why}: it keeps TVM's own schedule.")
+    return said
 
 
 def _numbers(run: TuningRun) -> dict[str, str]:

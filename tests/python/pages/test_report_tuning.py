@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,19 @@ def test_a_run_without_a_program_has_a_page(tmp_path: Path) -> None:
     assert "the model alone chose one program of each task" in page
     assert "The network was not timed" in page
     assert "nn_conv2d_2" in page
+
+
+def test_tasks_that_keep_tvms_own_schedule_say_why(tmp_path: Path) -> None:
+    content = {**DESCRIPTION, **results(records())}
+    first, second, *_ = content["tasks"]
+    first |= {"chosen": False}
+    second |= {"chosen": False, "first": None, "best": None}
+
+    log = log_of([line for line in records() if key_of(line) != second["workload_key"]])
+    page = html.unescape(report_page(write_run(tmp_path / "run", content, log)))
+
+    assert "Inside, nn_conv2d_0 is slower: it keeps TVM's own schedule." in page
+    assert "No program of nn_conv2d_1 ran: it keeps TVM's own schedule." in page
 
 
 def test_a_run_that_was_gone_on_with_says_what_is_old(tmp_path: Path) -> None:
