@@ -59,8 +59,8 @@ def choose_inside(
     Returns:
         It and its record lines; None where it is no faster than the usual one.
     """
-    tried = [(lines, build(lines)) for lines in variants(programs)[1:]]
-    first = {key: found[0][1] for key, found in programs.items()}
+    first, *others = variants(programs)
+    tried = [(lines, build(lines)) for lines in others]
     networks = [(first, usual)] + [(lines, found) for lines, found in tried if found is not None]
     ran = profile([built for _, (built, _) in networks], inputs, target, threads)
     better = fastest([(r, tasks) for r, (_, (_, tasks)) in zip(ran, networks, strict=True)], programs)

@@ -213,8 +213,7 @@ class RelayTuner:
             with quiet_builds(), prepared.operators():
                 keys = set(self._keys)
                 self._tuned, self._functions = build_tuned(*network, folder.best, self._kept, keys)
-                names = (folder.path, self.network, self.runs_here)
-                return save_tuned(self._tuned, prepared.module, self._inputs, self._target, *names), ""
+                return self._save(self._tuned, prepared.module, folder), ""
         except (TuningError, RuntimeError, OSError) as failure:
             if self.runs_here and self._tuned is None:  # of a target elsewhere the records are worth having
                 raise
@@ -235,8 +234,7 @@ class RelayTuner:
         changed = sum(lines.get(key) != line for key, line in self._lines.items())
         self._lines = lines
         write_whole(folder.best, "".join(lines.values()))
-        names = (folder.path, self.network, self.runs_here)
-        save_tuned(self._tuned, self._prepared.module, self._inputs, self._target, *names)
+        self._save(self._tuned, self._prepared.module, folder)
         return changed, programs.keys() - lines.keys()
 
     def _build(self, lines: Mapping[str, str]) -> Built | None:
@@ -266,5 +264,9 @@ class RelayTuner:
         return operator_times(ran, self._functions, labels)
 
     def keep_untuned(self, folder: RunFolder) -> Path:
+        return self._save(self._untuned, self._module, folder)
+
+    def _save(self, built: Any, module: Any, folder: RunFolder) -> Path:
+        """Write a network that was built from a module as the run's library."""
         names = (folder.path, self.network, self.runs_here)
-        return save_tuned(self._untuned, self._module, self._inputs, self._target, *names)
+        return save_tuned(built, module, self._inputs, self._target, *names)
