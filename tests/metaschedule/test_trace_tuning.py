@@ -20,6 +20,7 @@ from tlp_tvm.metaschedule.loading.targets import target_of
 from tlp_tvm.metaschedule.networks.builtin import network_from, tasks_of
 from tlp_tvm.metaschedule.networks.library import load_tuned
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
+from tlp_tvm.metaschedule.search.tuner import CHOICES
 from tlp_tvm.pages import report_page
 from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.network.tuned_library import line_that_runs, read_description, write_description
@@ -76,6 +77,29 @@ def test_a_resumed_run_teaches_the_model_what_its_database_holds(
 
     assert second.trials > first.trials
     assert sum(taught) == second.trials
+
+
+def test_without_measuring_the_model_chooses_and_a_choice_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = tuned(tmp_path, 0, model="epyc-metaschedule")
+    assert (first.trials, [task.chosen for task in first.tasks]) == (0, [True] * 4)
+    assert first.end_to_end is not None
+    assert first.end_to_end.difference < 1e-4
+    assert not first.kept_untuned
+    a_fresh_process_runs_the_library(tmp_path)
+
+    def never(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr("tlp_tvm.metaschedule.search.zero_shot.choose_program", never)
+    assert tuned(tmp_path, 0, model="epyc-metaschedule").tasks == first.tasks
+    kept = sorted((tmp_path / CHOICES).glob("*.json"))
+    kept[0].write_text(kept[0].read_text()[:20])
+    with pytest.raises(AssertionError):  # half a choice is made anew
+        tuned(tmp_path, 0, model="epyc-metaschedule")
+    with pytest.raises(TuningError, match="expected a model that knows programs, found random; choose a shi"):
+        tuned(tmp_path / "other", 0)
 
 
 def a_run_says_all_that_its_page_shows(folder: Path, result: TuneResult) -> None:

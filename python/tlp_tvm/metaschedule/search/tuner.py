@@ -6,7 +6,9 @@ The run's folder is a working folder of MetaSchedule too: its database is all th
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +25,7 @@ from tlp_tvm.metaschedule.networks.builtin import canonical_name, network_from, 
 from tlp_tvm.metaschedule.networks.library import save_tuned
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import RECORDS
+from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.history import History, teach
@@ -33,6 +36,9 @@ from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import MOST_PER_ROUND, TuneSettings
 
+CHOICES = "chosen"
+"""Folder, in a run's, of what the model chose without measuring."""
+
 TVMS_MODELS = ("random", "xgb", "mlp")
 """Cost models of MetaSchedule's own, by name."""
 
@@ -41,8 +47,6 @@ _ANSORS = {
     "warm_start": (),
     "similar": False,
     "choose": "diverse",
-    "scheduler": "gradient",
-    "patience": 0,
 }
 """Settings that it does not have -> what they must be."""
 
@@ -156,17 +160,41 @@ class RelaxTuner:
         )
 
     def choose(self, folder: RunFolder, chosen_before: bool, stop: StopOnInterrupt) -> None:
-        raise TuningError(
-            "`trials` 0: expected programs to measure, as metaschedule does not choose without; choose "
-            "`trials` 1 or more"
+        if not self._learns:
+            raise TuningError(
+                f"`trials` 0: expected a model that knows programs, found {self.model}; choose a shipped one"
+            )
+        if not chosen_before:
+            shutil.rmtree(folder.path / CHOICES, ignore_errors=True)
+
+        def on_task(task: TraceTask) -> None:
+            stop.check()
+            self._observer.round(task.desc)
+
+        scorer, platform = self._cost_model.model, self.platform
+        self._chosen = choose_programs(
+            self._tasks,
+            functools.partial(scorer.score, platform=platform),
+            folder.path / CHOICES,
+            seed=self._settings.seed,
+            threads=cores_of(self._target),
+            on_task=on_task,
         )
 
     def take(self, folder: RunFolder, history: History) -> set[str]:
+        if not self._settings.trials:
+            return set(self._chosen)
         pairs = zip(self._tasks, history.best, strict=True)
         return {task.workload_key for task, best in pairs if best < float("inf")}
 
     def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
-        records = _database(folder.path)
+        from tvm.s_tir import meta_schedule as ms
+
+        if self._settings.trials:
+            records = _database(folder.path)
+        else:
+            records = ms.database.MemoryDatabase()
+            add_chosen(records, self._tasks, self._chosen)
         self._tuned = end_to_end.compiled(self._module, self._parameters, self._target, records)
         inputs = end_to_end.random_inputs(self._bound)
         outputs = end_to_end.run_once(self._tuned, inputs, self._target)
@@ -176,7 +204,7 @@ class RelaxTuner:
         return 0, set()  # TVM's Relax has no profile by operator to choose by
 
     def best_file(self, folder: RunFolder) -> Path:
-        return folder.log
+        return folder.log if self._settings.trials else folder.path / CHOICES
 
     def operators(self, folder: RunFolder) -> list[OperatorTime]:
         return []
@@ -195,7 +223,6 @@ def _check(settings: TuneSettings) -> None:
     """Refuse what it lacks."""
     given = [f"`{name}`" for name, usual in _ANSORS.items() if getattr(settings, name) != usual]
     given += ["`hopeless`"] if settings.measure.hopeless else []
-    given += ["`trials` 0"] if not settings.trials else []
     if given:
         raise TuningError(
             f"{given[0]}: expected options that metaschedule has, found one of ansor's; leave it out"

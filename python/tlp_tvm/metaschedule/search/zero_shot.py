@@ -1,0 +1,124 @@
+"""Choosing without measuring: the model alone takes a program of each task, out of those that TVM breeds.
+
+The choices become records of a database. Their cost is made up, and marked as that: a billion seconds
+(`MADE_UP_COST`), so any program that was really measured beats them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tlp_tvm.adapting.program_source import Prior
+from tlp_tvm.files import write_whole
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.networks.planning import TraceTask
+from tlp_tvm.metaschedule.reading.traces import as_array, extract_traces, reader
+from tlp_tvm.metaschedule.search.programs import applied
+from tlp_tvm.metaschedule.search.tvms_evolution import LAYOUT, bred, drawn, ready_search
+
+MADE_UP_COST = 1e9
+"""Seconds; far above what anything takes."""
+
+POPULATION = 64
+"""Programs that are drawn, and that breed. TVM takes 5 to 50 ms for each."""
+
+GENERATIONS = 2
+
+
+def choose_programs(
+    tasks: Sequence[TraceTask],
+    expected: Prior,
+    folder: Path,
+    *,
+    seed: int,
+    threads: int,
+    on_task: Callable[[TraceTask], None],
+) -> dict[str, str]:
+    """Choose a program of each task; each is kept in a file as it is chosen, and not chosen again.
+
+    Args:
+        tasks: of a network.
+        expected: scores of embeddings.
+        folder: of the files; one model, one target and one seed only.
+        seed: of the search.
+        threads: that apply traces.
+        on_task: called with each task before its program is chosen; may raise to stop.
+
+    Returns:
+        Workload key to trace, as the JSON of a record; without tasks of which TVM draws no valid program.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen: dict[str, str] = {}
+    for task in tasks:
+        file = folder / f"{task.workload_key}.json"
+        if (trace := _read(file)) is None:
+            on_task(task)
+            trace = choose_program(task, expected, seed, threads)
+            write_whole(file, trace)
+        if trace:
+            chosen[task.workload_key] = trace
+    return chosen
+
+
+def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int) -> str:
+    """Let TVM draw and breed programs of a task by the model's scores, and take the best.
+
+    Args:
+        task: whose program.
+        expected: scores of embeddings.
+        seed: of the search.
+        threads: that apply traces.
+
+    Returns:
+        Its trace, as the JSON of a record; empty where TVM draws no valid program.
+    """
+    context = ready_search(
+        task,
+        seed + 1,
+        population=POPULATION,
+        least=POPULATION,
+        generations=GENERATIONS,
+        expected=expected,
+        threads=threads,
+    )
+    start = drawn(context, POPULATION)
+    if not start:
+        return ""
+    programs = as_array([*start, *bred(context, start, POPULATION)])
+    scores = expected(extract_traces(programs, FeatureLayout.preset(LAYOUT)))
+    best = as_array([programs[int(np.argmax(scores))]])
+    return str(reader().json(best.__chandle__())[0])
+
+
+def add_chosen(database: Any, tasks: Sequence[TraceTask], chosen: Mapping[str, str]) -> None:
+    """Put choices into a database, as records that nobody has measured.
+
+    Args:
+        database: `ms.Database`.
+        tasks: of a network.
+        chosen: workload key to trace.
+    """
+    load_tvm()
+    from tvm.s_tir import meta_schedule as ms
+
+    for task in tasks:
+        if task.workload_key in chosen:
+            schedule = applied(task.module, chosen[task.workload_key])
+            workload = database.commit_workload(task.module)
+            record = ms.database.TuningRecord(schedule.trace, workload, [MADE_UP_COST], task.target)
+            database.commit_tuning_record(record)
+
+
+def _read(file: Path) -> str | None:
+    """A choice of before: None where there is none, or where the file is damaged."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        return text if not text or json.loads(text) else None
+    except (OSError, ValueError):
+        return None
