@@ -38,22 +38,3 @@ def choose_batch(
         free[i] = False
         left -= np.outer(left[:, i], left[i]) / (left[i, i] + noise)
     return chosen
-
-
-def expected_gain(expected: NDArray[np.float32], variance: NDArray[np.float64]) -> float:
-    """What the best of some programs is expected to gain over the fastest measured one.
-
-    Args:
-        expected: (N,) how much faster than the fastest measured program (`TaskAdapter.speeds`).
-        variance: (N,) of them.
-
-    Returns:
-        The largest expected improvement (Jones, Schonlau and Welch, 1998), in the same unit; 0 of none.
-    """
-    from math import erf, exp, pi, sqrt
-
-    gains = [0.0]
-    for mean, spread in zip(expected.tolist(), np.sqrt(np.maximum(variance, 1e-12)).tolist(), strict=True):
-        z = mean / spread
-        gains.append(mean * 0.5 * (1 + erf(z / sqrt(2))) + spread * exp(-z * z / 2) / sqrt(2 * pi))
-    return max(gains)

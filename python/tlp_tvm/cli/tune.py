@@ -90,15 +90,6 @@ def tune(
             help="Programs to measure: diverse also counts what they may teach; top takes the best scores."
         ),
     ] = "diverse",
-    scheduler: Annotated[
-        str,
-        typer.Option(
-            help="Next task: gradient, by past gains as TVM does, or headroom, by the expected gain."
-        ),
-    ] = "gradient",
-    patience: Annotated[
-        int, typer.Option(min=0, help="Leave a task after this many programs without a gain; 0 for never.")
-    ] = 0,
     hopeless: Annotated[
         float,
         typer.Option(
@@ -149,8 +140,6 @@ def tune(
         warm_start=tuple(warm_start or []),
         similar=similar,
         choose=choose,
-        scheduler=scheduler,
-        patience=patience,
         measure=MeasureSettings(threads=0, hopeless=hopeless),
         framework=framework,
         minutes=minutes,

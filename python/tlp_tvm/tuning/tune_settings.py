@@ -17,7 +17,6 @@ from tlp_tvm.tuning.network.operator_times import OperatorTime, explained
 from tlp_tvm.tuning.network.turns import EndToEnd
 
 CHOICES = ("diverse", "top")
-SCHEDULERS = ("gradient", "headroom")
 
 MOST_PER_ROUND = 16
 """Most programs of a round by default; a round's evolution takes about as long as measuring that many."""
@@ -53,9 +52,6 @@ class TuneSettings:
             fit, and measured first, where it holds none of a task.
         choose: which of the programs found are measured, one of `CHOICES`: "diverse", what they may teach
             counting too, or "top", as TVM picks.
-        scheduler: which task is next, one of `SCHEDULERS`: TVM's "gradient" of past gains, or "headroom", the
-            largest gain that the model expects.
-        patience: programs of a task without a gain after which it is left; 0 for never.
         framework: that searches, one of `framework.FRAMEWORKS`.
         minutes: of this call after which no more programs are measured; 0 for no limit.
     """
@@ -77,20 +73,13 @@ class TuneSettings:
     warm_start: tuple[Path, ...] = ()
     similar: bool = False
     choose: str = CHOICES[0]
-    scheduler: str = SCHEDULERS[0]
-    patience: int = 0
     framework: str = DEFAULT
     minutes: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what is no choice."""
-        for name, known in (("choose", CHOICES), ("scheduler", SCHEDULERS)):
-            if (value := getattr(self, name)) not in known:
-                raise TuningError(f'`{name}`: expected one of {", ".join(known)}, found "{value}"')
-        if self.scheduler == "headroom" and not self.online:
-            raise TuningError(
-                "`scheduler` headroom: expected a model that learns online, found one that does not"
-            )
+        if self.choose not in CHOICES:
+            raise TuningError(f'`choose`: expected one of {", ".join(CHOICES)}, found "{self.choose}"')
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm import _core
-from tlp_tvm.adapting.choosing import choose_batch, expected_gain
+from tlp_tvm.adapting.choosing import choose_batch
 from tlp_tvm.adapting.process import NOISE, prior
 from tlp_tvm.ansor.breeding.evolution import evolve
 from tlp_tvm.ansor.breeding.herd_scores import embedded, model_scores
@@ -127,15 +127,6 @@ class ChoosingPolicy:
         if inputs:
             self._cost_model.update(inputs, results)
         return inputs, results
-
-    def expected_gain(self) -> float:
-        """What the next program is expected to gain, in `UNIT`s of the best speed; infinity if unknown."""
-        adapter = self._cost_model.adapter(str(self.search_task.workload_key))
-        if not len(self._pool) or adapter is None or not adapter.ready:
-            return float("inf")
-        embeddings, scores = self._scored(self._pool)
-        variance = np.diag(adapter.covariance(embeddings, scores))
-        return expected_gain(adapter.speeds(embeddings, scores), variance)
 
     def _read(self, log: Path) -> None:
         batch = read_records(log)

@@ -1,4 +1,4 @@
-"""Ansor's part of a tuning (`tuning.tuner_protocol.Tuner`): Relay networks and TVM's task scheduler."""
+"""Ansor's part of a tuning (`tuning.tuner_protocol.Tuner`): Relay networks, searched natively."""
 
 from __future__ import annotations
 
@@ -172,8 +172,6 @@ class RelayTuner:
                 settings.population,
                 settings.seed,
                 diverse=settings.choose == "diverse",
-                headroom=settings.scheduler == "headroom",
-                patience=settings.patience,
             ),
             stop=stop,
             on_round=lambda i: self._observer.round(str(self._tasks[i].desc)),

@@ -1,0 +1,77 @@
+"""What a tuning's programs are spent on: the tasks where they save the network most."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tlp_tvm.ansor.networks.tasks import operator_task
+from tlp_tvm.ansor.search.spending import GAP, GIVEN_UP, guessed_latency, saving, spend
+
+ROUND = 16
+TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
+
+
+class Task:
+    """A search whose best program is there from the first round on."""
+
+    def __init__(self, best: float, size: int = 10**9, operations: float = 1e11) -> None:
+        self.measured, self.best, self._left = 0, math.inf, size
+        self._best = best
+        self.search_task = SimpleNamespace(compute_dag=SimpleNamespace(tensors=[], flop_ct=operations))
+
+    def continue_search_one_round(self, count: int) -> tuple[list[int], list[int]]:
+        count = min(count, self._left)
+        self._left -= count
+        self.measured += count
+        self.best = self._best
+        return [0] * count, [0] * count
+
+
+def spent(tasks: list[Task], weights: list[int], trials: int) -> tuple[list[int], list[int]]:
+    """The order of the rounds, and the programs of each task."""
+    order: list[int] = []
+    spend(tasks, weights, trials, ROUND, order.append)  # type: ignore[arg-type]
+    return order, [task.measured for task in tasks]
+
+
+def test_the_heaviest_come_first_and_get_most() -> None:
+    tasks = [Task(1e-3, operations=1e8), Task(1.0), Task(1.0), Task(1.0)]
+    order, programs = spent(tasks, [1, 1, 9, 4], 400)
+    assert order[:3] == [2, 3, 1]
+    assert sum(programs) == 400
+    assert programs[2] > programs[3] > programs[1] > programs[0] >= 1
+    assert programs[2] / programs[1] == pytest.approx(3, rel=0.3)  # the square root of what they weigh
+
+
+def test_first_rounds_are_small() -> None:
+    (task,) = tasks = [Task(1.0)]
+    order, _ = spent(tasks, [1], 48)
+    assert len(order) == 4  # 8, 8, 16, 16
+    assert saving(task, 2, 9.0, 16) == pytest.approx(2 * (GAP / 48 - GAP / 64) / 16)  # type: ignore[arg-type]
+
+
+def test_each_task_gets_one_program_if_there_are_as_many() -> None:
+    _, programs = spent([Task(1.0), *(Task(1e-6, operations=1e3) for _ in range(5))], [1] * 6, 20)
+    assert programs == [15, 1, 1, 1, 1, 1]
+    assert spent([Task(1.0) for _ in range(4)], [1] * 4, 4)[1] == [1, 1, 1, 1]
+
+
+def test_an_empty_task_is_left_and_all_may_be() -> None:
+    assert spent([Task(1.0, size=6), Task(1.0, size=3)], [1, 1], 100)[1] == [6, 3]
+
+
+def test_a_task_of_which_nothing_runs_does_not_take_all() -> None:
+    _, programs = spent([Task(math.inf), Task(1.0)], [1, 1], 200)
+    assert GIVEN_UP <= programs[0] < GIVEN_UP + ROUND
+    assert sum(programs) == 200
+
+
+def test_what_a_task_may_take_is_told_from_its_work() -> None:
+    guesses: dict[str, Any] = {
+        name: guessed_latency(operator_task(name, TARGET)) for name in ("conv2d", "softmax")
+    }
+    assert 0 < guesses["softmax"] < guesses["conv2d"] < 1
