@@ -19,60 +19,44 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tlp_tvm.ansor.search.tune_search import TuneSearch
-from tlp_tvm.tuning.network_plan import NetworkPlan
 
-from tlp_tvm.ansor.loading.targets import cores_of, target_of
-from tlp_tvm.ansor.networks.planning import plan_tasks
-from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.bench.timing import machine
 from tlp_tvm.files import write_whole
-from tlp_tvm.framework import framework_named
 from tlp_tvm.measuring.pool import MeasureSettings
-from tlp_tvm.model.checkpoint import load_model
-from tlp_tvm.model.scoring import platform_or_mean
+from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.history import read_history
-from tlp_tvm.tuning.run_folder import RunFolder
-from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_settings import TuneSettings
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "--frozen": {"online": False},
     "--choose top": {"choose": "top"},
-    "--scheduler headroom": {"scheduler": "headroom"},
-    "--patience 32": {"patience": 32},
     "--hopeless 3": {"measure": MeasureSettings(threads=0, hopeless=3.0)},
     "--population 256": {"population": 256},
     "--population 1024": {"population": 1024},
 }
 
 
-def run(plan: NetworkPlan, model: Any, target: Any, asked: TuneSettings) -> dict[str, Any]:
-    """Search once.
+def run(asked: TuneSettings) -> dict[str, Any]:
+    """Tune once.
 
     Returns:
-        "half" and "whole", the estimates in seconds; "trials"; and "seconds" that it took.
+        "half" and "whole", the estimates in seconds; "trials"; and "seconds" that search and measuring took.
     """
     shutil.rmtree(asked.out, ignore_errors=True)
-    cost_model = TLPCostModel(model, platform_or_mean(model, str(target)), online=asked.online)
-    began = time.perf_counter()
-    TuneSearch(asked, plan, cost_model, RunFolder(asked.out), TuneObserver()).run()
-    seconds = time.perf_counter() - began
-    history = read_history(asked.out / "log.json", plan.keys)
-
-    estimates = history.estimates(plan.weights)
+    result = tune_network(asked)
+    history = read_history(result.log, [task.workload_key for task in result.tasks])
+    estimates = history.estimates([task.weight for task in result.tasks])
     return {
         "half": float(estimates[min(asked.trials // 2, len(history)) - 1]),
         "whole": float(estimates[-1]),
         "trials": len(history),
-        "seconds": seconds,
+        "seconds": result.seconds["search"] + result.seconds["measure"],
     }
 
 
@@ -92,22 +76,17 @@ def main() -> None:
     parser.add_argument("--options", default=",".join(OPTIONS), help="of " + ", ".join(OPTIONS))
     asked = parser.parse_args()
     chosen = {name: OPTIONS[name] for name in asked.options.split(",")}
-    target = target_of("")
-    model = load_model(framework_named("ansor").default_model)
     asked.out.mkdir(parents=True, exist_ok=True)
     kept = asked.out / "runs.json"
     runs: dict[str, dict[str, Any]] = json.loads(kept.read_text()) if kept.exists() else {}
     for network in asked.networks:
-        planned = plan_tasks([network], target, print)
-        weights = [sum(each.weights.values()) for each in planned]
-        plan = NetworkPlan([each.task for each in planned], weights, cores_of(target))
         for seed in range(asked.seeds):
             for name, settings in chosen.items():
                 key = f"{network}, {asked.trials} programs, seed {seed}, {name}"
                 if key not in runs:
-                    common = {"trials": asked.trials, "seed": seed, "hide_messages": True}
+                    common = {"trials": asked.trials, "seed": seed, "turns": 1, "hide_messages": True}
                     run_of = TuneSettings(network, asked.out / "run", **common, **settings)
-                    runs[key] = run(plan, model, target, run_of)
+                    runs[key] = run(run_of)
                     write_whole(kept, json.dumps(runs, indent=1))
                 print(key, runs[key], flush=True)
     print(f"\n{machine()}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -112,3 +113,21 @@ def test_the_examples_run(paper: str) -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=240
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda file: file.name)
+def test_what_a_benchmark_imports_is_there(file: Path) -> None:
+    """Without running any: they take hours, and some another environment."""
+    rooms = ROOT / "python"
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("tlp_tvm"):
+            continue
+        place = rooms / str(node.module).replace(".", "/")
+        source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+        assert source.exists() or node.module == "tlp_tvm._core", f"{file.name}:{node.lineno}: {node.module}"
+        for alias in node.names:
+            found = source.exists() and re.search(rf"\b{alias.name}\b", source.read_text(encoding="utf-8"))
+            below = (place / f"{alias.name}.py").exists()
+            assert found or below or node.module == "tlp_tvm._core", (
+                f"{file.name}:{node.lineno}: {alias.name}"
+            )
