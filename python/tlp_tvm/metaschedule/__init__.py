@@ -9,6 +9,7 @@ from typing import Any
 _HOMES = {
     "TLPCostModel": "search.cost_model",
     "TvmInfo": "loading.locate",
+    "backend_counts": "torch_compile.backend",
     "load_tuned": "networks.library",
     "extract_traces": "reading.traces",
     "load_tvm": "loading.locate",
@@ -22,6 +23,7 @@ _HOMES = {
 __all__ = [
     "TLPCostModel",
     "TvmInfo",
+    "backend_counts",
     "extract_traces",
     "load_tuned",
     "load_tvm",

@@ -1,0 +1,258 @@
+"""`torch.compile(model, backend="tlp_tvm")`: real graphs, compiled by TVM, beside what PyTorch computes."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from collected import QUICK
+from tlp_tvm.errors import TuningError
+from tlp_tvm.files import write_whole
+from tlp_tvm.metaschedule import backend_counts
+from tlp_tvm.metaschedule.torch_compile import compile_graph
+from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
+from tlp_tvm.metaschedule.torch_compile.kept_graphs import cache
+from tlp_tvm.records.source import WORKLOADS
+from tlp_tvm.tuning.flow import tune_network
+from tlp_tvm.tuning.tune_settings import TuneSettings
+
+TORCHS_OWN = "ignore:.isinstance.treespec, LeafSpec:FutureWarning"  # torch warns of itself
+pytestmark = pytest.mark.filterwarnings(TORCHS_OWN)
+
+
+class Network(torch.nn.Module):
+    """A convolution, a linear layer, and a result that is no tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Conv2d(3, 8, 3), torch.nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(N, 3, H, W) -> (N, 5)."""
+        return torch.softmax(self.second(torch.relu(self.first(x)).mean((2, 3))), -1)
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    torch.compiler.reset()
+    counts = backend_counts()
+    counts.compiled = counts.kept = 0
+    counts.eager.clear()
+    yield
+    torch.compiler.reset()
+
+
+def compiled(function: Any, **options: Any) -> Any:
+    return torch.compile(function, backend="tlp_tvm", options=options or None)
+
+
+def network() -> Network:
+    torch.manual_seed(0)
+    return Network().eval()
+
+
+@torch.inference_mode()
+def test_a_network_computes_the_same_and_is_kept_on_the_disk() -> None:
+    module, x = network(), torch.randn(2, 3, 12, 12)
+    torch.testing.assert_close(compiled(module)(x), module(x))
+    assert (backend_counts().compiled, backend_counts().kept) == (1, 0)
+
+    torch.compiler.reset()
+    torch.testing.assert_close(compiled(module)(x), module(x))
+    assert (backend_counts().compiled, backend_counts().kept) == (2, 1)
+
+    torch.compiler.reset()
+    with torch.no_grad():
+        other = network()
+        other.second.bias.add_(1)  # other parameters: another graph
+    torch.testing.assert_close(compiled(other)(x), other(x))
+    assert backend_counts().kept == 1
+
+
+@torch.inference_mode()
+def test_half_a_graph_on_the_disk_is_compiled_anew() -> None:
+    module, x = network(), torch.randn(2, 3, 12, 12)
+    compiled(module)(x)
+    (library,) = cache().glob("graphs/*/graph.so")
+    write_whole(library, library.read_bytes()[:1000])
+
+    torch.compiler.reset()
+    torch.testing.assert_close(compiled(module)(x), module(x))
+    assert backend_counts().kept == 0
+
+
+def test_parameters_that_change_are_seen() -> None:
+    module, x = network(), torch.randn(2, 3, 12, 12)
+    fast = compiled(module)
+    with torch.no_grad():
+        before = fast(x)
+        module.second.bias.copy_(torch.arange(5.0))
+        after = fast(x)
+        torch.testing.assert_close(after, module(x))
+    assert not torch.allclose(before, after)
+
+
+def test_training_goes_on_as_pytorch_has_it() -> None:
+    module, x = network(), torch.randn(2, 3, 12, 12)
+    with pytest.warns(
+        RuntimeWarning, match="found gradients to be computed; call the model in torch.inferen"
+    ):
+        compiled(module)(x)[:, 0].sum().backward()
+    assert module.first.weight.grad is not None
+    assert backend_counts().compiled == 0
+
+
+@torch.inference_mode()
+def test_what_tvm_lacks_runs_as_pytorch_runs_it_and_is_counted() -> None:
+    x = torch.randn(4, 4)
+    with pytest.warns(RuntimeWarning, match="runs as PyTorch runs it: TVM: .*linalg_"):
+        found = compiled(lambda x: torch.linalg.eigvalsh(x @ x.T) + 1)(x)
+    torch.testing.assert_close(found, torch.linalg.eigvalsh(x @ x.T) + 1)
+    assert backend_counts().compiled == 0
+    assert sum(backend_counts().eager.values()) == 1
+
+
+@torch.inference_mode()
+def test_arguments_changed_in_place_are_left_to_pytorch() -> None:
+    x = torch.ones(4, 4)
+    with pytest.warns(RuntimeWarning, match="changes its arguments in place"):
+        compiled(lambda x: x.add_(1) * 2)(x)
+    assert x[0, 0] == 2
+
+
+@torch.inference_mode()
+def test_random_numbers_are_left_to_pytorch() -> None:
+    x = torch.ones(64, 64)
+    with pytest.warns(RuntimeWarning, match="it draws random numbers"):
+        found = compiled(lambda x: torch.nn.functional.dropout(x, 0.5, training=True) + 1)(x)
+    assert 1000 < int((found == 1).sum()) < 3000
+
+
+@torch.inference_mode()
+def test_autocast_is_left_to_pytorch() -> None:
+    module, x = network(), torch.randn(2, 3, 12, 12)
+    with torch.autocast("cpu", torch.bfloat16), pytest.warns(RuntimeWarning, match="expected no autocast"):
+        assert compiled(module)(x).dtype == module(x).dtype
+
+
+@torch.inference_mode()
+def test_more_shapes_than_allowed_run_as_pytorch_runs_them() -> None:
+    fast = compiled(lambda x: torch.relu(x) * 2, shapes=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        for rows in (2, 3):
+            fast(torch.ones(rows, 4))
+    many = [torch.ones(rows, 4) for rows in (4, 5)]  # torch makes one graph of all from the second shape on
+    with pytest.warns(RuntimeWarning, match='at most 2 shapes of it, .* raise the option "shapes"'):
+        found = [fast(x) for x in many]
+    assert [float(each.sum()) for each in found] == [32, 40]
+
+
+@torch.inference_mode()
+def test_results_that_are_no_tensors_and_views_that_lie_askew() -> None:
+    def graph(x: torch.Tensor) -> tuple[torch.Tensor, int, None, torch.Tensor]:
+        return x * 2, 3, None, x.sum()
+
+    askew = torch.arange(65.0)[1:]
+    doubled, three, nothing, total = compiled(graph)(askew)
+    torch.testing.assert_close(doubled, askew * 2)
+    assert (three, nothing, float(total)) == (3, None, float(askew.sum()))
+    assert backend_counts().compiled == 1
+
+
+@torch.inference_mode()
+def test_threads_take_turns() -> None:
+    module = network()
+    fast, inputs = compiled(module), [torch.randn(2, 3, 12, 12) for _ in range(4)]
+    fast(inputs[0])
+    found: dict[int, torch.Tensor] = {}
+
+    def run(i: int) -> None:
+        with torch.inference_mode():
+            for _ in range(20):
+                found[i] = fast(inputs[i])
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i, x in enumerate(inputs):
+        torch.testing.assert_close(found[i], module(x))
+
+
+@torch.inference_mode()
+def test_measured_programs_of_a_folder_are_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, x = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU()).eval(), torch.randn(16, 64)
+    torch.export.save(torch.export.export(module, (x,)), tmp_path / "network.pt2")
+    settings = TuneSettings(
+        network=str(tmp_path / "network.pt2"), out=tmp_path / "run", model="random", trials=4, turns=1,
+        framework="metaschedule", measure=QUICK, measures_per_round=4,
+    )  # fmt: skip
+    assert tune_network(settings).trials >= 4
+    assert (tmp_path / "run" / WORKLOADS).exists()
+
+    chosen: list[int] = []
+    choose = compile_graph.choose_programs
+
+    def spy(tasks: Any, *rest: Any, **more: Any) -> Any:
+        chosen.append(len(tasks))
+        return choose(tasks, *rest, **more)
+
+    monkeypatch.setattr(compile_graph, "choose_programs", spy)
+    torch.testing.assert_close(compiled(module, database=str(tmp_path / "run"))(x), module(x))
+    assert chosen == [0]
+
+
+@torch.inference_mode()
+def test_minutes_tune_a_graph_before_its_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, x = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU()).eval(), torch.randn(16, 64)
+    asked: list[float] = []
+
+    def four_programs(network: Path, out: Path, *, minutes: float, **how: Any) -> Any:
+        asked.append(minutes)
+        return tune_network(
+            TuneSettings(
+                network=str(network), out=out, trials=4, turns=1, measure=QUICK, measures_per_round=4, **how
+            )
+        )
+
+    monkeypatch.setattr(compile_graph, "tune", four_programs)
+    torch.testing.assert_close(compiled(module, minutes=10)(x), module(x))
+    (log,) = cache().glob("tunings/*/run/database_tuning_record.json")
+    assert len(log.read_text().splitlines()) >= 4
+    assert asked == [10]
+
+
+@torch.inference_mode()
+def test_a_tuning_that_finds_nothing_leaves_the_choice_to_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*_: Any, **__: Any) -> Any:
+        raise TuningError("expected programs that run, found none")
+
+    monkeypatch.setattr(compile_graph, "tune", nothing)
+    module, x = torch.nn.Linear(64, 128).eval(), torch.randn(16, 64)
+    torch.testing.assert_close(compiled(module, minutes=10)(x), module(x))
+    assert backend_counts().compiled == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"minuts": 3}, 'options: expected some of minutes, database, .*, found "minuts"'),
+        ({"minutes": -1}, 'expected a number that is not negative for "minutes", found -1'),
+        ({"minutes": True}, 'expected a number that is not negative for "minutes", found True'),
+        ({"shapes": 0}, 'expected a positive integer for "shapes", found 0'),
+        ({"database": "nowhere"}, "expected a folder for \"database\", found 'nowhere'"),
+        ({"model": 3}, 'expected text for "model", found 3'),
+    ],
+)
+def test_options_that_are_wrong_are_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(TuningError, match=sentence):
+        BackendOptions.of(options)
