@@ -9,6 +9,7 @@ from tlp_tvm import network_names
 from tlp_tvm.errors import NetworkError
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.architectures import BUILDERS
+from tlp_tvm.metaschedule.networks.prepared import prepared
 from tlp_tvm.network_names import parse_name
 
 EXPORTED = ".pt2"
@@ -22,7 +23,7 @@ def network_from(name_or_path: str) -> tuple[Any, dict[str, Any]]:
         name_or_path: e.g. "resnet_18-224", or a .pt2 file of `torch.export.save`.
 
     Returns:
-        The Relax module, and its parameters by name.
+        The Relax module, and its parameters by name; an exported one's are constants of it.
 
     Raises:
         NetworkError: no network has that name here, or the file cannot be read.
@@ -87,4 +88,4 @@ def _exported(path: Path) -> tuple[Any, dict[str, Any]]:
         raise NetworkError(
             f"{path}: expected a program that torch.export.save wrote, found: {sentence}"
         ) from error
-    return relax_of(program)
+    return prepared(*relax_of(program)), {}

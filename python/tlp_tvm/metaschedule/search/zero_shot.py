@@ -30,6 +30,10 @@ POPULATION = 64
 
 GENERATIONS = 2
 
+MOST_WORK = 1.5
+"""Times the operations of the task, more of which no chosen program has. A sequence does not say what is
+computed over and over: of a softmax the model likes one that finds the sum anew for each of 1,000 results."""
+
 
 def choose_programs(
     tasks: Sequence[TraceTask],
@@ -90,10 +94,27 @@ def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int) ->
     start = drawn(context, POPULATION)
     if not start:
         return ""
-    programs = as_array([*start, *bred(context, start, POPULATION)])
+    programs = [*start, *bred(context, start, POPULATION)]
     scores = expected(extract_traces(programs, FeatureLayout.preset(LAYOUT)))
-    best = as_array([programs[int(np.argmax(scores))]])
+    ranked = [programs[i] for i in np.argsort(-scores, kind="stable")]
+    thrifty = (program for program in ranked if operations(program.mod) <= MOST_WORK * task.flop)
+    best = as_array([next(thrifty, ranked[0])])
     return str(reader().json(best.__chandle__())[0])
+
+
+def operations(module: Any) -> float:
+    """Floating-point operations of a program, those that it repeats included; 0 where TVM cannot count them.
+
+    Args:
+        module: the scheduled IRModule.
+    """
+    load_tvm()
+    from tvm.s_tir.analysis import estimate_tir_flops
+
+    try:
+        return float(estimate_tir_flops(module))
+    except (RuntimeError, ValueError, TypeError):
+        return 0.0
 
 
 def add_chosen(database: Any, tasks: Sequence[TraceTask], chosen: Mapping[str, str]) -> None:

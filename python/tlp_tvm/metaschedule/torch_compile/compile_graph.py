@@ -21,6 +21,7 @@ from tlp_tvm.metaschedule.loading.targets import flags_of, target_of
 from tlp_tvm.metaschedule.networks import end_to_end
 from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
 from tlp_tvm.metaschedule.networks.planning import TraceTask
+from tlp_tvm.metaschedule.networks.prepared import prepared
 from tlp_tvm.metaschedule.reading.records import RECORDS
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
@@ -50,14 +51,12 @@ def compile_graph(program: torch.export.ExportedProgram, options: BackendOptions
         NotTaken: TVM lacks an operator of it.
     """
     load_tvm()
-    from tvm.relax.transform import BindParams
     from tvm.s_tir import meta_schedule as ms
 
     target = target_of(options.target)
     try:
-        module, parameters = relax_of(program)
-        bound = BindParams("main", parameters)(module)
-        tasks = [TraceTask(task) for task in tasks_of(bound, target)]
+        module = prepared(*relax_of(program))
+        tasks = [TraceTask(task) for task in tasks_of(module, target)]
     except Exception as error:
         raise NotTaken(f"TVM: {first_line(error)}") from error
     database = ms.database.MemoryDatabase()
@@ -68,7 +67,7 @@ def compile_graph(program: torch.export.ExportedProgram, options: BackendOptions
     left = [task for task in tasks if task.workload_key not in measured]
     add_chosen(database, left, _chosen(left, options, flags_of(target)))
     try:
-        return end_to_end.compiled(module, parameters, target, database)
+        return end_to_end.compiled(module, {}, target, database)
     except Exception as error:
         raise NotTaken(f"TVM: {first_line(error)}") from error
 

@@ -1,0 +1,70 @@
+"""What is done to an exported network before MetaSchedule sees it."""
+
+from __future__ import annotations
+
+import collections
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.loading.targets import target_of
+from tlp_tvm.metaschedule.networks import end_to_end
+from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
+from tlp_tvm.metaschedule.networks.planning import TraceTask
+from tlp_tvm.metaschedule.networks.prepared import prepared
+from tlp_tvm.metaschedule.reading.traces import extract_traces
+from tlp_tvm.metaschedule.search.programs import applied
+from tlp_tvm.metaschedule.search.tvms_evolution import drawn, ready_search
+from tlp_tvm.metaschedule.search.zero_shot import MOST_WORK, POPULATION, choose_program, operations
+
+
+def softmax_of(size: int) -> tuple[Any, Any]:
+    """A network of one softmax, and a target."""
+    program = torch.export.export(torch.nn.Softmax(-1), (torch.randn(1, size),))
+    return prepared(*relax_of(program)), target_of("llvm -num-cores=2")
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_batch_norms_are_folded_and_convolutions_have_channels_last() -> None:
+    torch.manual_seed(0)
+    norm = torch.nn.BatchNorm2d(8)
+    norm.running_mean, norm.running_var = torch.randn(8), torch.rand(8) + 0.5
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1), norm, torch.nn.ReLU(), torch.nn.Conv2d(8, 8, 3, groups=8)
+    ).eval()
+    x = torch.randn(1, 3, 10, 10)
+
+    module = prepared(*relax_of(torch.export.export(network, (x,))))
+
+    text = module.script()
+    assert "batch_norm" not in text
+    assert len(re.findall(r'conv2d\([^\n]*data_layout="NHWC"', text)) == 2
+    library = end_to_end.compiled(module, {}, target_of("llvm -num-cores=2"))
+    (name,) = end_to_end.random_inputs(module)
+    (found,) = end_to_end.run_once(library, {name: x.numpy()}, target_of("llvm -num-cores=2"))
+    np.testing.assert_allclose(found, network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_programs_that_compute_over_and_over_are_not_chosen() -> None:
+    tasks = [TraceTask(task) for task in tasks_of(*softmax_of(1000))]
+    (task,) = [task for task in tasks if "softmax" in task.desc]
+
+    def of_most_work(embeddings: np.ndarray) -> np.ndarray:
+        return np.array([ranks[row.tobytes()] for row in embeddings], np.float32)
+
+    context = ready_search(task, 1, population=POPULATION, least=POPULATION, generations=0)
+    drawn_ones = drawn(context, POPULATION)
+    work = [operations(program.mod) for program in drawn_ones]
+    rows = extract_traces(drawn_ones, FeatureLayout.preset("metaschedule"))
+    ranks = collections.defaultdict(
+        float, {row.tobytes(): each for row, each in zip(rows, work, strict=True)}
+    )
+    assert max(work) > 100 * task.flop
+
+    chosen = applied(task.module, choose_program(task, of_most_work, 0, 1))
+    assert operations(chosen.mod) <= MOST_WORK * task.flop
