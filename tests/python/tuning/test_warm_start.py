@@ -96,7 +96,7 @@ def test_earlier_programs_are_a_start_but_no_trials(
     assert not set(known.sequence_hashes.tolist()) & set(new.sequence_hashes.tolist())
     for before, after in zip(first.tasks, second.tasks, strict=True):
         assert after.best == pytest.approx(before.best / 1000)
-        assert after.trials >= 1
+    assert sum(after.trials for after in second.tasks) == 4  # a task that has a program may wait
     assert second.end_to_end is not None
     assert second.end_to_end.difference < 1e-4
 
