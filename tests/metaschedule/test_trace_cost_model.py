@@ -20,6 +20,7 @@ from tlp_tvm.metaschedule.networks.workloads import TARGETS, workload
 from tlp_tvm.metaschedule.reading.records import read_tuning_records
 from tlp_tvm.metaschedule.reading.traces import extract_traces
 from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
+from tlp_tvm.metaschedule.search.tuner import without_nameless_handlers
 from tlp_tvm.model.checkpoint import save_checkpoint
 
 LAYOUT = FeatureLayout.preset("metaschedule")
@@ -149,18 +150,19 @@ def test_a_matmul_is_tuned_end_to_end(tmp_path: Path) -> None:
     model = TLPCostModel(tmp_path / "tiny", "mean", device="cpu", online=True)
     target = tvm.target.Target(TARGETS["llvm"])
 
-    database = ms.tune_tir(
-        workload("matmul"),
-        target,
-        str(tmp_path / "work"),
-        max_trials_global=4,
-        num_trials_per_iter=4,
-        builder=local_builder(max_workers=1, timeout_sec=120.0),
-        strategy=ms.search_strategy.EvolutionarySearch(population_size=32, init_min_unmeasured=16),
-        cost_model=model,
-        num_tuning_cores=1,
-        seed=1,
-    )
+    with without_nameless_handlers():  # pytest's
+        database = ms.tune_tir(
+            workload("matmul"),
+            target,
+            str(tmp_path / "work"),
+            max_trials_global=4,
+            num_trials_per_iter=4,
+            builder=local_builder(max_workers=1, timeout_sec=120.0),
+            strategy=ms.search_strategy.EvolutionarySearch(population_size=32, init_min_unmeasured=16),
+            cost_model=model,
+            num_tuning_cores=1,
+            seed=1,
+        )
 
     assert model.error is None
     [adapter] = model._adapters.values()

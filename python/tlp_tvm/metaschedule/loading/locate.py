@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -41,22 +42,38 @@ class TvmInfo:
 
 _lock = threading.RLock()
 _loaded: tuple[Any, TvmInfo] | None = None
+_searches = False
 
 
 def load_tvm() -> Any:
-    """Load a TVM with MetaSchedule; later calls return the same module.
+    """Load a TVM with MetaSchedule, to search with it; later calls return the same module.
 
     Returns:
-        The module `tvm`, with `tvm.s_tir.meta_schedule` imported.
+        The module `tvm`, with its intrinsics imported, which tuning contexts would import in a minute.
 
     Raises:
         TvmNotFoundError: there is none, or one that is known to be broken; the message says how to fix it.
+    """
+    global _searches
+    with _lock:
+        tvm = load_runtime()
+        if not _searches:
+            _importing(import_intrinsics, Path(tvm.__path__[0]))
+            _searches = True
+        return tvm
+
+
+def load_runtime() -> Any:
+    """Load a TVM with MetaSchedule to run what is compiled, two seconds sooner than `load_tvm`.
+
+    Raises:
+        TvmNotFoundError: as `load_tvm`.
     """
     return _load_once()[0]
 
 
 def tvm_info() -> TvmInfo:
-    """Say which TVM `load_tvm` gives, loading it first if need be.
+    """Say which TVM `load_tvm` and `load_runtime` give, loading it first if need be.
 
     Raises:
         TvmNotFoundError: as `load_tvm`.
@@ -115,14 +132,21 @@ def _load() -> tuple[Any, TvmInfo]:
     except metadata.PackageNotFoundError as error:
         raise TvmNotFoundError(f"expected the package {FFI}, found none; {CURE}") from error
     check_ffi(ffi_version)
+    tvm = _importing(_import_tvm, package)
+    library = importlib.import_module("tvm_ffi.libinfo").find_libtvm_ffi()
+    info = TvmInfo(str(tvm.__version__), str(package.parent), ffi_version, str(library))
+    return tvm, info
+
+
+def _import_tvm() -> Any:
+    importlib.import_module("tvm.s_tir.meta_schedule")
+    return importlib.import_module("tvm")
+
+
+def _importing(what: Callable[[], Any], package: Path) -> Any:
     try:
-        tvm = importlib.import_module("tvm")
-        importlib.import_module("tvm.s_tir.meta_schedule")
-        import_intrinsics()
+        return what()
     except Exception as error:
         raise TvmNotFoundError(
             f"{package}: expected TVM to import, found {type(error).__name__}: {error}; {CURE}"
         ) from error
-    library = importlib.import_module("tvm_ffi.libinfo").find_libtvm_ffi()
-    info = TvmInfo(str(tvm.__version__), str(package.parent), ffi_version, str(library))
-    return tvm, info

@@ -7,7 +7,7 @@ from typing import Any
 
 from tlp_tvm.errors import TuningError
 from tlp_tvm.machine.cpu import this_cpu
-from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.loading.locate import load_runtime
 
 SHOWN = ("mcpu", "mattr", "arch", "num-cores")
 """What tells platforms apart, in the order it is written."""
@@ -42,7 +42,7 @@ def target_of(text: str, *, here: bool = True) -> Any:
     Raises:
         TuningError: no such target, none of this machine, or a CPU unknown to LLVM.
     """
-    tvm = load_tvm()
+    tvm = load_runtime()
     cure = f'choose `target` "{this_cpu().target}" for this machine'
     try:
         target = tvm.target.Target(_entries_of(text or this_cpu().target))
@@ -65,7 +65,9 @@ def target_of(text: str, *, here: bool = True) -> Any:
 def target_from_json(text: str) -> Any:
     """The target that `str(target)` is of."""
     entries = json.loads(text)
-    return load_tvm().target.Target({name: value for name, value in entries.items() if value not in ("", [])})
+    return load_runtime().target.Target(
+        {name: value for name, value in entries.items() if value not in ("", [])}
+    )
 
 
 def cores_of(target: Any) -> int:
@@ -75,7 +77,7 @@ def cores_of(target: Any) -> int:
 
 def device_of(kind: str) -> Any:
     """The first device that runs programs of a kind of target ("llvm", "cuda")."""
-    return load_tvm().device("cpu" if kind in ("llvm", "c") else kind, 0)
+    return load_runtime().device("cpu" if kind in ("llvm", "c") else kind, 0)
 
 
 def _entries_of(text: str) -> dict[str, Any]:

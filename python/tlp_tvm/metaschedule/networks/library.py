@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import fresh_file
-from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.loading.locate import load_runtime
 from tlp_tvm.metaschedule.loading.targets import device_of, flags_of
 from tlp_tvm.metaschedule.networks.end_to_end import arrays_of
 from tlp_tvm.tuning.network.tuned_library import (
@@ -33,7 +33,7 @@ def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:
         TuningError: there is no tuned network in it, or none that this machine and this TVM can run.
     """
     description, library = read_description(Path(folder), "metaschedule")
-    tvm = load_tvm()
+    tvm = load_runtime()
     from tvm import relax
 
     device = device_of(str(description["target"]).split()[0])

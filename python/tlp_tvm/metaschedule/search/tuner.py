@@ -125,7 +125,7 @@ class RelaxTuner:
         from tlp_tvm.metaschedule.measuring.for_tvm import OnRound, Synced, builder_and_runner
 
         settings = self._settings
-        with _without_nameless_handlers():
+        with without_nameless_handlers():
             contexts, weights = extracted_tasks_to_tune_contexts(
                 [task.task for task in self._tasks],
                 str(folder.path),
@@ -230,7 +230,7 @@ def _check(settings: TuneSettings) -> None:
 
 
 @contextmanager
-def _without_nameless_handlers() -> Iterator[None]:
+def without_nameless_handlers() -> Iterator[None]:
     """TVM asks every handler of its logger for its name, and stops at one that has none."""
     logger = logging.getLogger("tvm.s_tir.meta_schedule")
     nameless = [handler for handler in logger.handlers if handler.get_name() is None]

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.loading.locate import load_runtime
 from tlp_tvm.metaschedule.loading.targets import device_of
 
 ALIGNED = 64
@@ -27,7 +27,7 @@ class RunGraph:
             results: as `Exported` has them.
             values: as `Exported` has them.
         """
-        tvm = load_tvm()
+        tvm = load_runtime()
         from tvm import relax
 
         module = tvm.runtime.load_module(str(library)) if isinstance(library, Path) else library
