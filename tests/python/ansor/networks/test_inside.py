@@ -64,13 +64,12 @@ def test_a_program_whose_label_flatters_is_not_what_the_network_gets(tmp_path: P
     batch = read_records(tmp_path / "log.json")
     heaviest = max(range(len(batch.tasks)), key=lambda i: batch.latencies[batch.task_ids == i].min())
     ran = np.flatnonzero((batch.task_ids == heaviest) & np.isfinite(batch.latencies))
-    ran = ran[np.argsort(batch.latencies[ran])]
-    best, slow = float(batch.latencies[ran[0]]), int(ran[-1])
-    assert batch.latencies[slow] > 2 * best
+    fastest = int(ran[np.argmin(batch.latencies[ran])])
     lines = (tmp_path / "log.json").read_text().splitlines()
-    record = json.loads(lines[slow])
-    record["r"][0] = [0.9 * best] * 2
-    lines[slow] = json.dumps(record)
+    record = json.loads(lines[fastest])
+    record["i"][1] = [[], []]  # one thread, no tiles, no vectors
+    record["r"][0] = [0.9 * float(batch.latencies[fastest])] * 2
+    lines[int(ran[-1])] = json.dumps(record)
     (tmp_path / "log.json").write_text("\n".join(lines) + "\n")
 
     result = tune_network(settings)
