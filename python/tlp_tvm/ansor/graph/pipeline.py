@@ -15,6 +15,7 @@ from typing import Any
 from tlp_tvm.ansor.graph.convolutions import channels_last
 from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
 from tlp_tvm.ansor.graph.packed_dense import packable_dense
+from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
 from tlp_tvm.ansor.graph.rows import with_fewer_axes
 from tlp_tvm.ansor.loading.locate import load_tvm
 
@@ -64,6 +65,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("fewer axes", "linear layers are matrix products with their bias and activation", with_fewer_axes),
     Pass("whole layer norms", "a layer norm is one kernel", with_whole_layer_norms, only_cpu=True),
     Pass("one product", "linear layers of one input are one", _one_product),
+    Pass("padded rows", "rows that no tile divides are more", with_padded_rows, only_cpu=True),
     Pass("fast math", "erf, exp and tanh are polynomials", _relay_passes("FastMath")),
     Pass(
         "tidy",
