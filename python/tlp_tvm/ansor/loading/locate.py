@@ -10,6 +10,7 @@ from typing import Any
 
 from tlp_tvm.ansor.loading.candidates import CURE, Candidate, Source, find_tvm, library_of
 from tlp_tvm.ansor.loading.environment import keep_offline, lead_children, remove_litter_at_exit
+from tlp_tvm.ansor.loading.folding import fold_faster
 from tlp_tvm.ansor.loading.stand_ins import child_library_folders, load_with_stand_ins, stand_ins_in_use
 from tlp_tvm.errors import TvmNotFoundError
 
@@ -90,6 +91,7 @@ def _load(candidate: Candidate) -> tuple[Any, TvmInfo]:
     try:
         tvm = importlib.import_module("tvm")
         importlib.import_module("tvm.auto_scheduler")
+        fold_faster(tvm)
     except Exception as error:
         raise TvmNotFoundError(
             f"{candidate.package}: expected TVM {candidate.version} to import, "
