@@ -49,7 +49,7 @@ def tune(
     ] = "",
     target: Annotated[str, typer.Option(help="TVM target. Default: this machine's CPU.")] = "",
     minutes: Annotated[
-        float, typer.Option(min=0, help="Stop measuring after this many minutes; 0 for no limit.")
+        float, typer.Option(min=0, help="Take this many minutes, builds included; 0 for no limit.")
     ] = 0.0,
     trials: Annotated[
         int | None,

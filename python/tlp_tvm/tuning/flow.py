@@ -30,7 +30,6 @@ from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.tuning.curve import draw_curve
-from tlp_tvm.tuning.expected_gain import ExpectedGain
 from tlp_tvm.tuning.history import History, read_history
 from tlp_tvm.tuning.network.operator_times import OperatorTime
 from tlp_tvm.tuning.network.turns import EndToEnd
@@ -39,6 +38,7 @@ from tlp_tvm.tuning.tune_observer import Steps, TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import TaskResult, TuneResult, TuneSettings
 from tlp_tvm.tuning.tuner_protocol import Tuner
+from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends
 
 UNBOUNDED_TRIALS = 100_000
 """Programs to measure where only time limits a tuning."""
@@ -61,7 +61,7 @@ def tune(
     Args:
         network: a built-in name, e.g. "resnet_18-224", or the path of a file.
         out: folder of the run.
-        minutes: after which no more programs are measured; 0 for no limit.
+        minutes: that it may take, builds included; 0 for no limit.
         trials: programs to measure in total. Default: 200, or as many as `minutes` allow.
         framework: "ansor" or "metaschedule".
         model: a shipped name, a checkpoint folder, an exported file, or a model; empty for the shipped one.
@@ -125,7 +125,7 @@ class _Tuning(Steps):
             measure=self._as_before(settings),
         )
         self.failures: collections.Counter[str] = collections.Counter()
-        self.deadline = time.monotonic() + settings.minutes * 60 if settings.minutes else None
+        self.began, self.build_s = time.monotonic(), 0.0
 
     def _as_before(self, settings: TuneSettings) -> MeasureSettings:
         """How to time: a resumed run as it began, so that one log has labels of one kind."""
@@ -166,8 +166,10 @@ class _Tuning(Steps):
             self.planned = tuner.split()
         folder.write({**before, **self._description(), "planned": self.planned})
         if tuner.runs_here:
+            began = time.monotonic()
             with self.step("build", "building the network without records"):
                 tuner.build_untuned()
+            self.build_s = time.monotonic() - began
         known = self._read(folder)
         if settings.trials:
             self._search(folder, known)
@@ -209,8 +211,9 @@ class _Tuning(Steps):
         tuner.prepare(folder, history)
         weights = [int(task["weight"]) for task in self.planned]
         best = tuner.known(folder, history)
-        stop = StopOnInterrupt(self.deadline)
-        gain = None if self.deadline is None else ExpectedGain(self.deadline)
+        deadline = search_ends(self.began, settings.minutes, self.build_s, tuner.builds_after)
+        stop = StopOnInterrupt(deadline)
+        gain = None if deadline is None else ExpectedGain(deadline)
 
         def on_estimate(estimate: float) -> None:
             if gain is not None and gain.note(estimate):

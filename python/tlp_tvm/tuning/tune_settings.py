@@ -53,7 +53,8 @@ class TuneSettings:
         choose: which of the programs found are measured, one of `CHOICES`: "diverse", what they may teach
             counting too, or "top", as TVM picks.
         framework: that searches, one of `framework.FRAMEWORKS`.
-        minutes: of this call after which no more programs are measured; 0 for no limit.
+        minutes: that this call may take, builds included; at least half of them are for measuring. 0 for no
+            limit.
     """
 
     network: str

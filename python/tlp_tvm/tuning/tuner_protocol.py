@@ -32,6 +32,8 @@ class Tuner(Protocol):
     """Whether this machine runs programs for the target."""
     error: BaseException | None
     """The first error inside a call from TVM, whose frames may lose it."""
+    builds_after: int
+    """How often it builds the network after a search, at most."""
     tables: tuple[str, ...]
     """Names of the files that the record log needs beside it."""
 

@@ -50,6 +50,8 @@ from tlp_tvm.tuning.warm_start import gather, sources_of
 class RelayTuner:
     """One network in Relay; the attributes and methods are those of `tuning.tuner_protocol.Tuner`."""
 
+    builds_after = 1 + CANDIDATES + 1
+    """The tuned one, those that `choose_inside` tries, and what it chose."""
     tables: tuple[str, ...] = ()
 
     def __init__(self, settings: TuneSettings, model: str | Scorer, observer: TuneObserver) -> None:

@@ -54,6 +54,7 @@ _ANSORS = {
 class RelaxTuner:
     """One network in Relax; the attributes and methods are those of `tuning.tuner_protocol.Tuner`."""
 
+    builds_after = 1
     tables = (WORKLOADS,)
     error: BaseException | None = None
     runs_here = True

@@ -1,10 +1,10 @@
-"""A tuning ends when what its last minutes gained foretells less than a hundredth for the rest."""
+"""A tuning stops in time for what follows, or when its last minutes foretell less than a hundredth more."""
 
 from __future__ import annotations
 
 import math
 
-from tlp_tvm.tuning.expected_gain import ExpectedGain
+from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends
 
 
 def said(estimates: dict[float, float], deadline: float) -> list[bool]:
@@ -37,3 +37,13 @@ def test_the_window_grows_with_the_time() -> None:
     flat = {0: 1.0, 300: 0.5, 310: 0.5, 370: 0.5}
     assert not said(flat, 1000)[-1]  # the last 123 seconds began with a large gain
     assert said({**flat, 500: 0.5}, 1000)[-1]
+
+
+def test_measuring_stops_in_time_for_the_builds_that_follow() -> None:
+    assert search_ends(1000.0, 0, 15.0, 6) is None
+    assert search_ends(1000.0, 10, 15.0, 6) == 1000 + 600 - 6 * 15 - 10
+    assert search_ends(1000.0, 10, 0.0, 6) == 1000 + 590
+
+
+def test_half_of_the_minutes_are_for_measuring_however_long_builds_take() -> None:
+    assert search_ends(1000.0, 2, 40.0, 6) == 1000 + 60

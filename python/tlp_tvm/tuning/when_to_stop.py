@@ -1,4 +1,4 @@
-"""Whether the minutes that are left of a tuning are worth it."""
+"""When a tuning stops measuring: in time for what follows, or when the rest would gain too little."""
 
 from __future__ import annotations
 
@@ -13,6 +13,31 @@ LEAST_GAIN = 0.01
 _SHORTEST_S = 60.0
 _SHARE = 1 / 3
 """Gains of the last minute, or of the last third of the time, tell what to expect; they only get smaller."""
+
+
+_LEAST_SHARE = 0.5
+"""Of a tuning's minutes that measuring gets, however long the builds take that follow."""
+
+_TIMING_S = 10.0
+"""Of the networks at the end, all together."""
+
+
+def search_ends(began: float, minutes: float, build_s: float, builds: int) -> float | None:
+    """When to stop measuring, so that a tuning ends after its minutes.
+
+    Args:
+        began: when it began, seconds of some clock.
+        minutes: that it may take; 0 for no limit.
+        build_s: seconds that the network took to build.
+        builds: that follow the search.
+
+    Returns:
+        Seconds of the same clock; None for no limit.
+    """
+    if not minutes:
+        return None
+    whole = minutes * 60
+    return began + max(whole - builds * build_s - _TIMING_S, whole * _LEAST_SHARE)
 
 
 class ExpectedGain:
