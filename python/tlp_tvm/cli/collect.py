@@ -37,7 +37,8 @@ def collect(
     out: Annotated[Path, typer.Option(help="Dataset folder; an existing one is resumed.")],
     target: Annotated[str, typer.Option(help="TVM target. Default: this machine's CPU.")] = "",
     platform: Annotated[
-        str, typer.Option(help="Name of the platform. Default: a name made from the target.")
+        str,
+        typer.Option(help="Name of the platform. Default: its processor, vectors, threads: zen4-avx512-2t."),
     ] = "",
     programs: Annotated[int, typer.Option(min=1, help="Programs per task, earlier ones included.")] = 64,
     evolved: Annotated[

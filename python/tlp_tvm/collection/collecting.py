@@ -76,7 +76,7 @@ class _Collection:
     def run(self) -> CollectResult:
         settings = self.settings
         target = self.framework.target(settings.target, here=settings.fleet is None)
-        platform = settings.platform or self.framework.platform_name(target)
+        platform = settings.platform or self._platform(target)
         how, model = self._how(target), asked_model(settings, self.framework.name)
         prior = prior_of(model, target) if model is not None and not settings.labels else None
         choose = choice_of(model, settings) if model is not None and settings.labels else None
@@ -101,6 +101,13 @@ class _Collection:
             seconds=dict(self.seconds),
             finished=finished,
         )
+
+    def _platform(self, target: Any) -> str:
+        """By the processor, where it is this one; a folder that is there keeps its name by the target."""
+        named = self.framework.platform_name(target)
+        if self.settings.fleet is not None or (self.settings.out / named).is_dir():
+            return named
+        return this_cpu().platform(str(target)) or named
 
     def _how(self, target: Any) -> MeasureSettings:
         how = self.settings.measure.with_caches(self.framework.caches)

@@ -1,8 +1,9 @@
-"""This machine's CPU: its vector extensions, and the LLVM target that uses them."""
+"""This machine's CPU: its vector extensions, the LLVM target that uses them, and the platform that it is."""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,12 @@ _MCPU = (
 """LLVM's name of a CPU and the flags it takes for granted, best first. Newer names (znver4, sapphirerapids)
 have no wider vectors, and the LLVM 10 of the bundled TVM does not know them."""
 
+_VECTORS = {"skylake-avx512": "avx512", "core-avx2": "avx2", "nehalem": "sse42"}
+"""What a target's name of a CPU says of vectors."""
+
+_ZEN_4 = (range(0x10, 0x20), range(0x60, 0x80), range(0xA0, 0xB0))
+"""Models of AMD's family 25; the others are Zen 3. Source: AMD's revision guides."""
+
 
 @dataclass(frozen=True)
 class Cpu:
@@ -24,17 +31,34 @@ class Cpu:
             e.g. "AMD EPYC (family 25, model 17)".
         mcpu: what to tell LLVM; empty for a CPU that is not x86-64.
         cores: how many this process may run on.
+        generation: of AMD's, e.g. "zen4"; of others' family and model, e.g. "family6-model85".
     """
 
     model: str
     mcpu: str
     cores: int
+    generation: str
 
     @property
     def target(self) -> str:
         """TVM target for this CPU."""
         mcpu = f" -mcpu={self.mcpu}" if self.mcpu else ""
         return f"llvm{mcpu} -num-cores={self.cores}"
+
+    def platform(self, target: str) -> str:
+        """A name for measurements here: processor, vectors and threads, e.g. "zen4-avx512-2t".
+
+        Args:
+            target: TVM's, as text; without -num-cores it runs on all cores.
+
+        Returns:
+            Empty if the target is not of a CPU, or names none.
+        """
+        mcpu = re.search(r"\bmcpu\W+([\w.-]+)", target)
+        if mcpu is None:
+            return ""
+        threads = re.search(r"\bnum-cores\W+(\d+)", target)
+        return f"{self.generation}-{_VECTORS.get(mcpu[1], mcpu[1])}-{threads[1] if threads else self.cores}t"
 
 
 def this_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> Cpu:
@@ -53,4 +77,18 @@ def this_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> Cpu:
     name = first.get("model name", "unknown")
     if "cpu family" in first and "model" in first:
         name = f"{name} (family {first['cpu family']}, model {first['model']})"
-    return Cpu(name, mcpu, len(os.sched_getaffinity(0)))
+    return Cpu(name, mcpu, len(os.sched_getaffinity(0)), _generation(first))
+
+
+def _generation(fields: dict[str, str]) -> str:
+    try:
+        family, model = int(fields["cpu family"]), int(fields["model"])
+    except (KeyError, ValueError):
+        return "unknown"
+    if fields.get("vendor_id") != "AuthenticAMD" or family not in (23, 25, 26):
+        return f"family{family}-model{model}"
+    if family == 23:
+        return "zen2" if model >= 0x30 else "zen1"
+    if family == 26:
+        return "zen5"
+    return "zen4" if any(model in models for models in _ZEN_4) else "zen3"

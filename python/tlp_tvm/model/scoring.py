@@ -16,6 +16,7 @@ from tlp_tvm import _core
 from tlp_tvm.embedding import Embedding
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.model.config import ModelConfig
 from tlp_tvm.model.native import native_network
 from tlp_tvm.model.tlp import TLP
@@ -179,6 +180,8 @@ class ScoringModel:
     def platform_of(self, target: str) -> str:
         """The platform that a TVM target names: the same target, or else the only one with its -mcpu.
 
+        Of several, the one that this processor is.
+
         Raises:
             ModelFileError: no platform or more than one matches.
         """
@@ -189,6 +192,8 @@ class ScoringModel:
         fitting = same or mcpu
         if len(fitting) == 1:
             return fitting[0]
+        if (here := this_cpu().platform(target)) in fitting:
+            return here
         known = "; ".join(f"{n} ({t})" for n, t in zip(self.platforms, self.targets, strict=True))
         raise ModelFileError(
             f"model {self.name}: expected a target that names one of its platforms, {known}, "

@@ -326,7 +326,7 @@ def test_another_processor_under_the_same_label_is_refused(
     folder = tmp_path / "data"
     shutil.copytree(collected, folder)
     described = json.loads((folder / "collection.json").read_text())["platforms"]["here"]
-    monkeypatch.setattr(collecting, "this_cpu", lambda: Cpu("abacus", "", 1))
+    monkeypatch.setattr(collecting, "this_cpu", lambda: Cpu("abacus", "", 1, "abacus"))
     with pytest.raises(CollectionError, match=r"expected cpu .*, as before, found abacus; choose another"):
         collect(settings(folder))
     with CollectionFolder(folder, "here") as there:

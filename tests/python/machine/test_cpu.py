@@ -39,5 +39,33 @@ def test_a_name_that_a_virtual_machine_hides_has_family_and_model(tmp_path: Path
     assert this_cpu(cpuinfo).model == "AMD EPYC (family 25, model 17)"
 
 
+@pytest.mark.parametrize(
+    ("vendor", "family", "model", "generation"),
+    [
+        ("AuthenticAMD", 23, 1, "zen1"),
+        ("AuthenticAMD", 23, 49, "zen2"),
+        ("AuthenticAMD", 25, 1, "zen3"),
+        ("AuthenticAMD", 25, 17, "zen4"),
+        ("AuthenticAMD", 25, 33, "zen3"),
+        ("AuthenticAMD", 26, 2, "zen5"),
+        ("GenuineIntel", 6, 85, "family6-model85"),
+    ],
+)
+def test_a_platform_is_processor_vectors_and_threads(
+    tmp_path: Path, vendor: str, family: int, model: int, generation: str
+) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    fields = {"vendor_id": vendor, "cpu family": family, "model": model, "flags": "sse4_2"}
+    cpuinfo.write_text("".join(f"{name}\t: {value}\n" for name, value in fields.items()))
+
+    cpu = this_cpu(cpuinfo)
+
+    assert cpu.platform("llvm -keys=cpu -mcpu=core-avx2 -num-cores=3") == f"{generation}-avx2-3t"
+    assert cpu.platform('{"kind":"llvm","mcpu":"znver4","num-cores":2}') == f"{generation}-znver4-2t"
+    assert cpu.platform(cpu.target) == f"{generation}-sse42-{cpu.cores}t"
+    assert cpu.platform("cuda -arch=sm_80") == ""
+
+
 def test_a_machine_without_a_description(tmp_path: Path) -> None:
-    assert this_cpu(tmp_path / "none").model == "unknown"
+    cpu = this_cpu(tmp_path / "none")
+    assert (cpu.model, cpu.generation) == ("unknown", "unknown")

@@ -7,6 +7,7 @@ import pytest
 
 from programs import LAYOUT, TARGETS, random_embeddings, tiny_config
 from tlp_tvm.errors import ModelFileError
+from tlp_tvm.machine.cpu import Cpu
 from tlp_tvm.model import scoring
 from tlp_tvm.model.scoring import ScoringModel
 
@@ -53,6 +54,19 @@ def test_a_platform_is_found_by_its_target(model: ScoringModel) -> None:
     assert model.platform_of("llvm -mcpu=core-avx2 -num-cores=1") == "alpha"
     assert model.platform_of("llvm -mcpu=core-avx2 -num-cores=8") == "alpha"
     assert model.platform_of("llvm -mcpu=nehalem") == "beta"
+
+
+def test_of_two_platforms_of_a_target_it_is_this_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = "llvm -mcpu=core-avx2 -num-cores=2"
+    monkeypatch.setattr("programs.TARGETS", {"zen4-avx2-2t": target, "zen5-avx2-2t": target})
+    model = ScoringModel("tiny", *tiny_config())
+
+    for generation in ("zen4", "zen5"):
+        monkeypatch.setattr(scoring, "this_cpu", lambda: Cpu("one", "core-avx2", 2, generation))  # noqa: B023
+        assert model.platform_of(target) == f"{generation}-avx2-2t"
+
+    monkeypatch.setattr(scoring, "this_cpu", lambda: Cpu("one", "core-avx2", 2, "zen3"))
+    assert scoring.platform_or_mean(model, target) == "mean"
 
 
 @pytest.mark.parametrize("target", ["llvm", "cuda", "llvm -mcpu=znver2"])

@@ -106,7 +106,8 @@ def _gpu() -> tuple[str, str]:
 def _cpu() -> tuple[str, str]:
     cpu = this_cpu()
     hint = "" if cpu.mcpu else 'no x86-64 vector extensions known: name them yourself, "llvm -mcpu=..."'
-    return f"{cpu.model}, {cpu.cores} cores, target {cpu.target}", hint
+    platform = cpu.platform(cpu.target) or "unknown"
+    return f"{cpu.model}, {cpu.cores} cores, platform {platform}, target {cpu.target}", hint
 
 
 _WITH_TVM: dict[str, Callable[[], tuple[str, str]]] = {
