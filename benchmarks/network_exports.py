@@ -53,7 +53,7 @@ class FirstOutput(torch.nn.Module):
         return first
 
 
-def _image(kind: str, **settings: Any) -> Callable[[], torch.nn.Module]:
+def image(kind: str, **settings: Any) -> Callable[[], torch.nn.Module]:
     """An image classifier of `transformers`, by the begin of its classes' names."""
 
     def make() -> torch.nn.Module:
@@ -66,7 +66,7 @@ def _image(kind: str, **settings: Any) -> Callable[[], torch.nn.Module]:
     return make
 
 
-def _text(kind: str, **settings: Any) -> Callable[[], torch.nn.Module]:
+def text(kind: str, **settings: Any) -> Callable[[], torch.nn.Module]:
     """A transformer on token ids; GPT-2 looks for a mask, and would else compare positions."""
 
     def make() -> torch.nn.Module:
@@ -105,30 +105,31 @@ _MINI = {**_SMALL, "num_attention_heads": 12, "num_hidden_layers": 6}
 
 NETWORKS: dict[str, Network] = {
     "mlp": Network("MLP, 4 layers, 2048 wide, batch 16", _mlp, (16, 784)),
-    "resnet_18": Network("ResNet-18", _image("ResNet", **_RESNET_18), IMAGE),
-    "resnet_50": Network("ResNet-50", _image("ResNet"), IMAGE),
-    "mobilenet_v2": Network("MobileNetV2", _image("MobileNetV2"), IMAGE),
-    "efficientnet_b0": Network("EfficientNet-B0", _image("EfficientNet", **_B0), IMAGE),
-    "convnext_t": Network("ConvNeXt-T", _image("ConvNext"), IMAGE),
-    "vit_s": Network("ViT-S/16", _image("ViT", **_SMALL, attn_implementation="eager"), IMAGE),
-    "minilm": Network("MiniLM-L6, 128 tokens", _text("Bert", **_MINI), (1, 128), 30522),
-    "bert_base": Network("BERT-base, 128 tokens", _text("Bert"), (1, 128), 30522),
-    "gpt2": Network("GPT-2 small, 64 tokens", _text("GPT2"), (1, 64), 50257),
+    "resnet_18": Network("ResNet-18", image("ResNet", **_RESNET_18), IMAGE),
+    "resnet_50": Network("ResNet-50", image("ResNet"), IMAGE),
+    "mobilenet_v2": Network("MobileNetV2", image("MobileNetV2"), IMAGE),
+    "efficientnet_b0": Network("EfficientNet-B0", image("EfficientNet", **_B0), IMAGE),
+    "convnext_t": Network("ConvNeXt-T", image("ConvNext"), IMAGE),
+    "vit_s": Network("ViT-S/16", image("ViT", **_SMALL, attn_implementation="eager"), IMAGE),
+    "minilm": Network("MiniLM-L6, 128 tokens", text("Bert", **_MINI), (1, 128), 30522),
+    "bert_base": Network("BERT-base, 128 tokens", text("Bert"), (1, 128), 30522),
+    "gpt2": Network("GPT-2 small, 64 tokens", text("GPT2"), (1, 64), 50257),
 }
 """By the name of the file; images have 224 x 224 pixels."""
 
 
-def export(name: str, folder: Path) -> None:
-    """Write both files of a network; the same weights at every call.
+def write(name: str, network: Network, folder: Path, *, exported: bool = True) -> None:
+    """Write the files of a network; the same weights at every call.
 
     Args:
-        name: one of `NETWORKS`.
+        name: of the files.
+        network: what they hold.
         folder: made if it is not there.
+        exported: whether to write that of torch.export too.
     """
     os.environ["HF_HUB_OFFLINE"] = "1"
     folder.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(0)
-    network = NETWORKS[name]
     module = network.make().eval()
     for inner in module.modules():
         if isinstance(inner, torch.nn.BatchNorm2d) and inner.running_mean is not None:
@@ -140,7 +141,8 @@ def export(name: str, folder: Path) -> None:
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tracing is called deprecated, and warns of sizes that it fixes
         torch.jit.trace(module, x, check_trace=False).save(str(folder / f"{name}.pt"))  # type: ignore[no-untyped-call]
-        torch.export.save(torch.export.export(module, (x,)), folder / f"{name}.pt2")
+        if exported:
+            torch.export.save(torch.export.export(module, (x,)), folder / f"{name}.pt2")
 
 
 def main() -> None:
@@ -149,7 +151,7 @@ def main() -> None:
     parser.add_argument("name", choices=list(NETWORKS))
     parser.add_argument("folder", type=Path)
     asked = parser.parse_args()
-    export(asked.name, asked.folder)
+    write(asked.name, NETWORKS[asked.name], asked.folder)
 
 
 if __name__ == "__main__":
