@@ -99,3 +99,22 @@ def each_once(
             known = planned.setdefault(task.workload_key, task)
             known.weights[name] = known.weights.get(name, 0) + weight
     return list(planned.values())
+
+
+def largest(tasks: Sequence[AnyTask], count: int) -> list[AnyTask]:
+    """The tasks with the most operations of each network.
+
+    Args:
+        tasks: of all networks.
+        count: of each network; 0 for all.
+    """
+
+    def operations(task: AnyTask, network: str) -> float:
+        return task.flop * task.weights[network]
+
+    chosen: dict[str, AnyTask] = {}
+    for network in dict.fromkeys(network for task in tasks for network in task.weights):
+        own = [task for task in tasks if network in task.weights and task.id not in chosen]
+        own.sort(key=lambda task: operations(task, network), reverse=True)
+        chosen |= {task.id: task for task in own[: count or len(own)]}
+    return list(chosen.values())

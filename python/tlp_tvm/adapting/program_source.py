@@ -6,8 +6,9 @@ import abc
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,17 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.planned_task import PlannedTask
 from tlp_tvm.record_batch import RecordBatch
 
+if TYPE_CHECKING:
+    from tlp_tvm.model.scoring import ScoringModel
+
 SPARE = 16
 """Programs that are drawn beyond what is wanted, as some are known already."""
 
 Prior = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """(n, L, E) embeddings -> (n,) scores of a model."""
+
+POPULATION = 1024
+"""Programs that are bred in a generation; measuring takes far longer than breeding more would gain."""
 
 _TRIES = 3
 """Draws in a row without a new program, after which a search space counts as empty."""
@@ -65,6 +72,7 @@ class ProgramSource(abc.ABC):
         prior: the model that leads the evolution together with what was measured; None for no model.
         known: hashes of programs that are measured or handed out.
         failures_in_a_row: of its latest programs.
+        population: programs that are bred in a generation, where they are bred natively.
     """
 
     layout: ClassVar[str]
@@ -77,6 +85,7 @@ class ProgramSource(abc.ABC):
     waiting: list[Program] | None = None
     """Programs of another platform, if those are to be measured."""
     failures_in_a_row: int = 0
+    population: int = POPULATION
     exhausted: bool = False
     _adapter: TaskAdapter = field(default_factory=TaskAdapter)
 
@@ -114,8 +123,26 @@ class ProgramSource(abc.ABC):
         self.waiting = []
         if files:
             batch = self._records(files)
-            programs = self._programs(self._inputs_of(batch), batch.sequence_hashes)
+            rows = np.arange(len(batch))
+            programs = self._programs(self._inputs_of(batch, rows), batch.sequence_hashes)
             self.waiting = list({program.hash: program for program in programs}.values())
+
+    def fastest(self, batches: Sequence[RecordBatch], count: int) -> list[Program]:
+        """The fastest programs that records have of the task; they do not count as known.
+
+        Args:
+            batches: records of any tasks.
+            count: how many of each target of theirs.
+        """
+        found: dict[int, Program] = {}
+        for batch in batches:
+            own = [i for i, task in enumerate(batch.tasks) if task.workload_key == self.task.workload_key]
+            for i in own:
+                rows = np.flatnonzero((batch.task_ids == i) & np.isfinite(batch.latencies))
+                rows = rows[np.argsort(batch.latencies[rows], kind="stable")][:count]
+                hashes = batch.sequence_hashes[rows]
+                found |= {each.hash: each for each in self._programs(self._inputs_of(batch, rows), hashes)}
+        return list(found.values())
 
     def waiting_embeddings(self) -> Any:
         """(n, L, E) embeddings of the programs of another platform."""
@@ -164,8 +191,8 @@ class ProgramSource(abc.ABC):
         """All records of files."""
 
     @abc.abstractmethod
-    def _inputs_of(self, batch: RecordBatch) -> list[Any]:
-        """The programs of records, to be measured again."""
+    def _inputs_of(self, batch: RecordBatch, rows: NDArray[np.int64]) -> list[Any]:
+        """The programs of some records, to be measured again."""
 
     @abc.abstractmethod
     def _random(self, count: int, seed: int) -> list[Any]:
@@ -207,3 +234,10 @@ class ProgramSource(abc.ABC):
     def _seed(self, *numbers: int) -> int:
         text = f"{self.seed} {self.task.id} {numbers}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little") % (2**30) + 1
+
+
+def prior_of(model: ScoringModel, target: Any) -> Prior:
+    """A model as the prior of an evolution: its head for a target, or the mean of all."""
+    from tlp_tvm.model.scoring import platform_or_mean
+
+    return partial(model.score, platform=platform_or_mean(model, str(target)))

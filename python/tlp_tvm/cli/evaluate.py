@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tlp_tvm.cli.parts.choices import evaluate_choices
 from tlp_tvm.cli.parts.common import JsonOption
 from tlp_tvm.cli.parts.few_labels import FewLabels, evaluate_few_labels
 from tlp_tvm.cli.parts.rankings import Rankings, evaluate_rankings, models_and_dataset
@@ -60,6 +61,18 @@ Choices = Annotated[
     str,
     typer.Option(help="With --few-shot: how labelled programs are chosen: random, grouped by task, diverse."),
 ]
+Choice = Annotated[
+    str,
+    typer.Option(
+        metavar="NET,...",
+        help="Let each model breed and choose programs of these networks' tasks, and time its choices beside "
+        "the best of DATASET.",
+    ),
+]
+Out = Annotated[Path | None, typer.Option(help="Folder of a --choice; an existing one is resumed.")]
+Tasks = Annotated[
+    int, typer.Option(min=0, help="With --choice: tasks per network, the heaviest first; 0 for all.")
+]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs of networks. Default: 50, or our recipe's.")]
 Cache = Annotated[
     Path | None,
@@ -82,6 +95,9 @@ def evaluate(
     labels: Labels = "0,50,200,1000,5000,all",
     recipes: Recipes = RECIPES,
     choose: Choices = "random",
+    choice: Choice = "",
+    out: Out = None,
+    tasks: Tasks = 0,
     epochs: Epochs = None,
     cache: Cache = None,
     png: Picture = None,
@@ -92,13 +108,17 @@ def evaluate(
 
     top-k is the share of the best measured speed that the k top picks reach. Several models, baselines, seeds
     or numbers of seen programs are compared on the same programs, with mean and spread over seeds. With
-    --few-shot and DATASET alone, recipes train on few labels of one of its platforms.
+    --few-shot and DATASET alone, recipes train on few labels of one of its platforms. With --choice, models
+    are judged by what they would choose themselves, out of 10,000 programs bred without measuring.
 
     Example: tlp-tvm evaluate epyc datasets/epyc --baselines xgboost-sequence --seeds 3 --seen 0,16
     """
     from tlp_tvm.files import user_cache
 
     models, dataset = models_and_dataset(names)
+    if choice:
+        evaluate_choices(models, dataset, choice, out, tasks=tasks, seed=seed, as_json=as_json)
+        return
     rankings = Rankings(
         models=models,
         dataset=dataset,

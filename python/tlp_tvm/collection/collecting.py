@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm._core import __version__
-from tlp_tvm.adapting.program_source import Prior, Program, ProgramSource
+from tlp_tvm.adapting.program_source import Prior, Program, ProgramSource, prior_of
 from tlp_tvm.collection.collect_observer import CollectObserver
 from tlp_tvm.collection.collect_settings import CollectResult, CollectSettings
-from tlp_tvm.collection.collecting_model import asked_model, choice_of, model_name, prior_of
+from tlp_tvm.collection.collecting_model import asked_model, choice_of, model_name
 from tlp_tvm.collection.folder import CollectionFolder, split_target
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.framework import Pool, framework_named

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tlp_tvm.adapting.program_source import Prior, ProgramSource
+from tlp_tvm.adapting.program_source import ProgramSource
 from tlp_tvm.collection.collect_settings import CollectSettings
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.framework import framework_named
@@ -50,13 +50,6 @@ def asked_model(asked: CollectSettings, framework: str) -> ScoringModel | None:
             f'"{model.layout.name}" of {model.layout.framework}; choose another model, or none'
         )
     return model
-
-
-def prior_of(model: ScoringModel, target: Any) -> Prior:
-    """The prior of the evolution, beside the measurements: the target's head, or the mean of all."""
-    from tlp_tvm.model.scoring import platform_or_mean
-
-    return partial(model.score, platform=platform_or_mean(model, str(target)))
 
 
 def choice_of(model: ScoringModel, asked: CollectSettings) -> Callable[[Sequence[ProgramSource]], None]:

@@ -25,7 +25,7 @@ from tlp_tvm.machine.code import code_digest
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
-from tlp_tvm.planned_task import PlannedTask
+from tlp_tvm.planned_task import PlannedTask, largest
 
 
 def compare(settings: CompareSettings, observer: CompareObserver | None = None) -> Comparison:
@@ -52,7 +52,7 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
     settings = dataclasses.replace(settings, measure=settings.measure.with_caches(framework.caches))
     target = framework.target(settings.target, here=True)
     scorer = _scorer(settings)
-    tasks = _largest(framework.plan(settings.networks, target, observer.step, None), settings.tasks)
+    tasks = largest(framework.plan(settings.networks, target, observer.step, None), settings.tasks)
     with held(settings.out, ComparisonError, "choose another `out`"):
         content = _content(settings, framework, target, getattr(scorer, "name", settings.model))
         _compare(settings, framework, target, scorer, tasks, content, observer)
@@ -140,20 +140,6 @@ def _search(
             ) from error
         raise
     return sessions
-
-
-def _largest(tasks: Sequence[PlannedTask], count: int) -> list[PlannedTask]:
-    """The tasks with the most operations of each network, `count` per network."""
-
-    def operations(task: PlannedTask, network: str) -> float:
-        return task.flop * task.weights[network]
-
-    chosen: dict[str, PlannedTask] = {}
-    for network in dict.fromkeys(network for task in tasks for network in task.weights):
-        own = [task for task in tasks if network in task.weights and task.id not in chosen]
-        own.sort(key=lambda task: operations(task, network), reverse=True)
-        chosen |= {task.id: task for task in own[: count or len(own)]}
-    return list(chosen.values())
 
 
 def _entry(session: Session) -> dict[str, Any]:

@@ -17,7 +17,6 @@ import pytest
 from places import ROOT
 from tlp_tvm.comparison import CompareObserver, CompareSettings, Comparison, compare, read_comparison
 from tlp_tvm.comparison.compare_settings import contender
-from tlp_tvm.comparison.comparing import _largest
 from tlp_tvm.comparison.comparison_plot import draw_comparison
 from tlp_tvm.comparison.matched_plot import draw_matched, matched_shares
 from tlp_tvm.comparison.stopwatch import PARTS
@@ -29,6 +28,7 @@ from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.measuring.stopping import Stopped
 from tlp_tvm.metrics.bootstrap import Interval
 from tlp_tvm.model.checkpoint import weights_digest
+from tlp_tvm.planned_task import largest
 
 TRIALS = 8
 MODELS = ("tlp-online", "tlp-top", "xgb", "random")
@@ -210,9 +210,9 @@ def test_the_heaviest_tasks_of_each_network_are_chosen() -> None:
         task("e", 1, y=1),
     ]
 
-    assert [each.id for each in _largest(tasks, 2)] == ["c", "a", "b", "d"]
-    assert [each.id for each in _largest(tasks, 1)] == ["c", "b"]
-    assert [each.id for each in _largest(tasks, 0)] == ["c", "a", "b", "d", "e"]
+    assert [each.id for each in largest(tasks, 2)] == ["c", "a", "b", "d"]
+    assert [each.id for each in largest(tasks, 1)] == ["c", "b"]
+    assert [each.id for each in largest(tasks, 0)] == ["c", "a", "b", "d", "e"]
 
 
 def test_a_model_is_held_against_the_last_latency_of_tvms_own() -> None:

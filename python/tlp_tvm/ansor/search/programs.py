@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tlp_tvm import _core
 from tlp_tvm.adapting.program_source import SPARE, ProgramSource
 from tlp_tvm.ansor.breeding.evolution import evolve
@@ -19,9 +22,6 @@ from tlp_tvm.record_batch import RecordBatch
 
 LAYOUT = "ansor"
 
-_POPULATION = 1024
-"""Programs that are bred in a generation; measuring takes far longer than breeding more would gain."""
-
 
 class StateSource(ProgramSource):
     """Hands out `auto_scheduler.MeasureInput`s."""
@@ -31,9 +31,9 @@ class StateSource(ProgramSource):
     def _records(self, files: Sequence[Path]) -> RecordBatch:
         return read_records(files)
 
-    def _inputs_of(self, batch: RecordBatch) -> list[Any]:
+    def _inputs_of(self, batch: RecordBatch, rows: NDArray[np.int64]) -> list[Any]:
         load = load_tvm().auto_scheduler.measure_record.load_record_from_string
-        return self._inputs(load(batch.line(i))[0].state for i in range(len(batch)))
+        return self._inputs(load(batch.line(int(i)))[0].state for i in rows)
 
     def _random(self, count: int, seed: int) -> list[Any]:
         return self._inputs(sample_states(self.task.task, count, seed))
@@ -43,7 +43,7 @@ class StateSource(ProgramSource):
         stock = TaskStock(task, seed)
         scores = scores_by(FeatureLayout.preset(LAYOUT), self.expected)
         wanted = count + SPARE + len(self.known)
-        found = evolve(stock, stock.sample, scores, population=_POPULATION, count=wanted, seed=seed).herd
+        found = evolve(stock, stock.sample, scores, population=self.population, count=wanted, seed=seed).herd
         new = [i for i, number in enumerate(found.sequence_hashes.tolist()) if number not in self.known]
         states = stock.replayer.states(found, new, count)
         return self._inputs(state for _, state in states)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tlp_tvm import _core
 from tlp_tvm.adapting.program_source import SPARE, Prior, ProgramSource
@@ -66,8 +67,8 @@ class TraceSource(ProgramSource):
     def _records(self, files: Sequence[Path]) -> RecordBatch:
         return read_batch(files)
 
-    def _inputs_of(self, batch: RecordBatch) -> list[Any]:
-        return [TraceProgram(self.task, text) for text in batch.step_texts(np.arange(len(batch)))]
+    def _inputs_of(self, batch: RecordBatch, rows: NDArray[np.int64]) -> list[Any]:
+        return [TraceProgram(self.task, text) for text in batch.step_texts(rows)]
 
     def _random(self, count: int, seed: int) -> list[Any]:
         return self._inputs(drawn(self._search(seed, count), count))

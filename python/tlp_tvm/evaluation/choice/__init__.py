@@ -1,0 +1,1 @@
+"""What models choose when nobody measures for them: bred by each alone, timed beside the best."""
