@@ -94,7 +94,7 @@ def _compared(folder: Path) -> Any:
 
 def victims(tracker: str) -> list[Victim]:
     """All of them; one measures on the devices of a tracker."""
-    collect = ("collect", "mlp", *TARGET, "--platform", "here", "--programs", str(PROGRAMS))
+    collect = ("collect", "mlp", *TARGET, "--busy", "0", "--platform", "here", "--programs", str(PROGRAMS))
     fleet = ("--tracker", tracker, "--key", "soak")
     model = ("--model", "epyc-small")
     compare = ("compare", "mlp", *TARGET, *model, "--models", "tlp-online:4:32,random:4:32", "--trials", "8")

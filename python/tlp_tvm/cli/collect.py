@@ -72,6 +72,14 @@ def collect(
     realtime: Annotated[
         bool, typer.Option(help="Keep other work off the core that times; needs root or CAP_SYS_NICE.")
     ] = False,
+    busy: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="CORES",
+            help="Wait while other processes keep more than this many cores busy; 0 never waits.",
+        ),
+    ] = 0.25,
     framework: FrameworkOption = "ansor",
     as_json: JsonOption = False,
 ) -> None:
@@ -97,6 +105,7 @@ def collect(
         programs_from=programs_from,
         labels=labels,
         budget_s=seconds_of(budget),
+        busy=busy,
         seed=seed,
         fleet=_fleet(tracker, key),
         framework=framework_of(framework),
@@ -144,6 +153,7 @@ def _observer(progress: MeasuringProgress) -> Any:
 
         def __init__(self) -> None:
             self.tasks = 0
+            self.waiting = False
 
         def step(self, words: str) -> None:
             progress.step(words)
@@ -154,7 +164,15 @@ def _observer(progress: MeasuringProgress) -> Any:
                 progress.console.print(f"{known:,} of these programs are measured already")
             progress.step("measuring", programs, known)
 
+        def waits(self, cores: float) -> None:
+            if not self.waiting:
+                progress.line(f"waiting: other processes keep {cores:.1f} cores busy")
+            self.waiting = True
+            shown = progress.tasks[0]
+            progress.measured(int(shown.completed), f"waiting: others keep {cores:.1f} cores busy")
+
         def measured(self, programs: int, tasks_done: int, failures: Mapping[str, int]) -> None:
+            self.waiting = False
             speed = progress.tasks[0].speed
             notes = [] if not speed else [f"{speed:.1f} programs/s"]
             notes.append(f"{tasks_done} of {self.tasks} tasks done")

@@ -24,6 +24,13 @@ class CollectObserver:
             known: how many of them the folder already has.
         """
 
+    def waits(self, cores: float) -> None:
+        """The measuring waits for other work to end.
+
+        Args:
+            cores: that other processes keep busy.
+        """
+
     def measured(self, programs: int, tasks_done: int, failures: Mapping[str, int]) -> None:
         """A program was measured and written.
 

@@ -31,6 +31,7 @@ class CollectSettings:
         labels: how many of those, or what share ("400", "7%"): blocks of them that a model finds unlike each
             other and is unsure of. Empty for all.
         budget_s: after how many seconds to stop; None for never.
+        busy: cores that other processes may use; while they use more, nothing is timed. 0 never waits.
         seed: of the sampling and the search.
         batch: programs that are compiled before they are timed one by one.
         fleet: remote devices to measure on; None for this machine.
@@ -48,6 +49,7 @@ class CollectSettings:
     programs_from: Path | None = None
     labels: str = ""
     budget_s: float | None = None
+    busy: float = 0.0
     seed: int = 0
     batch: int = 32
     fleet: Fleet | None = None
@@ -67,7 +69,7 @@ class CollectResult:
         programs: of these tasks that the folder now holds, failed ones included.
         measured: how many of them this call measured.
         failures: why programs of this call failed, in words, and how many.
-        seconds: where the time of this call went: "plan", "build", "run".
+        seconds: where the time of this call went: "plan", "build", "wait", "run".
         finished: whether nothing is left to do; if not, the same call resumes.
     """
 

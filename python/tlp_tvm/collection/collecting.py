@@ -22,6 +22,7 @@ from tlp_tvm.errors import CollectionError
 from tlp_tvm.framework import Pool, framework_named
 from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.machine.cpu import this_cpu
+from tlp_tvm.machine.other_work import OtherWork
 from tlp_tvm.measuring.child import Outcome, realtime_allowed
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.pool import MeasureSettings, reason_of
@@ -34,6 +35,9 @@ HOPELESS = 16
 
 _ROUND = 16
 """Programs of one task in a batch; all tasks have some before one has many."""
+
+_POLL_S = 1.0
+"""Between looks at what other processes do."""
 
 Built = list[tuple[int, Outcome]]
 
@@ -72,6 +76,7 @@ class _Collection:
         self.done = 0
         self.ends = float("inf") if settings.budget_s is None else time.monotonic() + settings.budget_s
         self.stop = StopOnInterrupt()
+        self.others = OtherWork()
 
     def run(self) -> CollectResult:
         settings = self.settings
@@ -188,6 +193,8 @@ class _Collection:
             if building is not None:
                 with self._spent("build"):
                     built = building.result()
+                with self._spent("wait"):
+                    self._wait_for_others()
                 with self._spent("run"):
                     self._time(batch, built, sources, folder, pool)
             if not coming:
@@ -241,6 +248,14 @@ class _Collection:
             measured[0][0].of.learn(
                 [program for program, _ in measured], [latency for _, latency in measured]
             )
+
+    def _wait_for_others(self) -> None:
+        """While they keep the machine busy; what they did since the last batch counts."""
+        busy = self.settings.busy if self.settings.fleet is None else 0.0
+        while busy and (cores := self.others.cores()) > busy:
+            self.observer.waits(cores)
+            time.sleep(_POLL_S)
+            self._check()
 
     def _check(self) -> None:
         self.stop.check()
