@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.search.sampling import sample_states
+from tlp_tvm.ansor.search.sampling import drawn_states
 
-_DRAWN = 64
-"""TVM drops invalid programs, and fails where none of those that it draws at a time is valid."""
+_DRAWN = (8, 64)
+"""Random programs, at first and where TVM fails: it drops invalid ones, and fails where no other is left."""
 
 
 def keep_layout_where_needed(tasks: Sequence[Any]) -> tuple[list[Any], set[str]]:
@@ -90,9 +90,13 @@ def best_records(log: Path, kept: Collection[str]) -> Any:
 
 
 def _can_rewrite(task: Any) -> bool:
-    state = sample_states(task, _DRAWN)[0]
+    failure = load_tvm().TVMError
     try:
-        task.compute_dag.apply_steps_from_state(state, layout_rewrite=task.layout_rewrite_option)
-    except load_tvm().TVMError:
+        states = drawn_states(task, _DRAWN[0], 0)
+    except failure:
+        states = drawn_states(task, _DRAWN[1], 0)
+    try:
+        task.compute_dag.apply_steps_from_state(states[0], layout_rewrite=task.layout_rewrite_option)
+    except failure:
         return False
     return True
