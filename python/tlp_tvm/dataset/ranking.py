@@ -73,15 +73,15 @@ def ranked_groups(
         near: workload keys of the tasks that have a near-duplicate among the training tasks.
 
     Raises:
-        DatasetError: a task that a table lists has no program that ran on a platform. A smaller sum would
-            look fine.
+        DatasetError: a task that a table lists has no program that ran on a platform where others have. A
+            smaller sum would look fine. Or no task has any.
     """
+    if not where_measured:
+        check_measured(dataset)
     networks = sorted({network for task in dataset.tasks for network in task.weights})
     for column, platform in enumerate(dataset.platforms):
         tasks = ranked_tasks(dataset, scores[:, column], column)
-        if not where_measured:
-            _check_measured(dataset, platform.name, tasks)
-        elif not tasks:
+        if not tasks:
             continue
         agreements = {i: agreement(task.scores, -task.latencies) for i, task in tasks.items()}
         members: dict[str, list[tuple[int, float]]] = {network: [] for network in networks}
@@ -156,20 +156,22 @@ def check_measured(dataset: MeasuredDataset) -> None:
         DatasetError: as `ranked_groups`.
     """
     ran = np.isfinite(dataset.latencies)
+    if not ran.any():
+        names = ", ".join(platform.name for platform in dataset.platforms)
+        raise DatasetError(
+            f"platform {names}: expected programs that ran of at least one test task, found none; evaluate "
+            "without that platform"
+        )
     for column, platform in enumerate(dataset.platforms):
         _check_measured(dataset, platform.name, set(dataset.task_index[ran[:, column]].tolist()))
 
 
 def _check_measured(dataset: MeasuredDataset, platform: str, measured: Collection[int]) -> None:
+    """A platform without any of the tasks is not judged, which says nothing false."""
     for i, task in enumerate(dataset.tasks):
-        if i not in measured and task.is_listed:
+        if measured and i not in measured and task.is_listed:
             raise DatasetError(
                 f"platform {platform}: expected measured programs of {task.workload_key} "
                 f"({', '.join(task.weights) or 'no network'}), found none that ran; measure that task, "
                 "or evaluate without that platform"
             )
-    if not measured:
-        raise DatasetError(
-            f"platform {platform}: expected programs that ran of at least one test task, found "
-            "none; evaluate without that platform"
-        )

@@ -127,6 +127,13 @@ def test_a_task_that_only_failed_on_one_platform_fails_there(data: MeasuredDatas
     )
 
 
+def test_a_platform_without_any_of_the_tasks_is_not_judged(data: MeasuredDataset) -> None:
+    nowhere = replace(data, latencies=data.latencies.copy())
+    nowhere.latencies[:, 1] = np.nan
+    rows = ranking_rows(nowhere, np.zeros(data.latencies.shape))
+    assert {row.platform for row in rows} == {"alpha"}
+
+
 def test_scores_that_are_no_numbers_are_refused(data: MeasuredDataset) -> None:
     with pytest.raises(ValueError, match="^scores: expected numbers, found NaN$"):
         ranking_rows(data, np.full(data.latencies.shape, np.nan))
