@@ -180,7 +180,7 @@ class ScoringModel:
     def platform_of(self, target: str) -> str:
         """The platform that a TVM target names: the same target, or else the only one with its -mcpu.
 
-        Of several, the one that this processor is.
+        Of several, the one that this processor is, or else the only one of its generation.
 
         Raises:
             ModelFileError: no platform or more than one matches.
@@ -192,8 +192,12 @@ class ScoringModel:
         fitting = same or mcpu
         if len(fitting) == 1:
             return fitting[0]
-        if (here := this_cpu().platform(target)) in fitting:
-            return here
+        here = this_cpu()
+        if (named := here.platform(target)) in fitting:
+            return named
+        kin = [name for name in fitting if name.startswith(f"{here.generation}-")]
+        if len(kin) == 1:
+            return kin[0]
         known = "; ".join(f"{n} ({t})" for n, t in zip(self.platforms, self.targets, strict=True))
         raise ModelFileError(
             f"model {self.name}: expected a target that names one of its platforms, {known}, "

@@ -65,8 +65,12 @@ def test_of_two_platforms_of_a_target_it_is_this_processor(monkeypatch: pytest.M
         monkeypatch.setattr(scoring, "this_cpu", lambda: Cpu("one", "core-avx2", 2, generation))  # noqa: B023
         assert model.platform_of(target) == f"{generation}-avx2-2t"
 
+    more_cores = "llvm -mcpu=core-avx2 -num-cores=8"
+    assert model.platform_of(more_cores) == "zen5-avx2-2t"
+
     monkeypatch.setattr(scoring, "this_cpu", lambda: Cpu("one", "core-avx2", 2, "zen3"))
     assert scoring.platform_or_mean(model, target) == "mean"
+    assert scoring.platform_or_mean(model, more_cores) == "mean"
 
 
 @pytest.mark.parametrize("target", ["llvm", "cuda", "llvm -mcpu=znver2"])
