@@ -10,6 +10,9 @@ from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.fleet import Fleet
 from tlp_tvm.measuring.pool import MeasureSettings
 
+FAR_SLOWER = 5.0
+"""Times as slow as a task's best, from which on one run alone tells enough: half of all random programs."""
+
 
 @dataclass(frozen=True)
 class CollectSettings:
@@ -54,7 +57,9 @@ class CollectSettings:
     batch: int = 32
     fleet: Fleet | None = None
     measure: MeasureSettings = field(
-        default_factory=lambda: MeasureSettings(threads=0, timing=Timing(min_repeat_ms=12))
+        default_factory=lambda: MeasureSettings(
+            threads=0, timing=Timing(min_repeat_ms=12), hopeless=FAR_SLOWER
+        )
     )
     framework: str = DEFAULT
 
