@@ -38,7 +38,7 @@ from tlp_tvm.tuning.tune_observer import Steps, TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import TaskResult, TuneResult, TuneSettings
 from tlp_tvm.tuning.tuner_protocol import Tuner
-from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends
+from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends, tries_within
 
 UNBOUNDED_TRIALS = 100_000
 """Programs to measure where only time limits a tuning."""
@@ -181,14 +181,16 @@ class _Tuning(Steps):
             raise TuningError(
                 f"{folder.log}: expected programs that run, found none; {_most_common(self.failures)}"
             )
+        began = time.monotonic()
         with self.step("build", "building the network from the records"):
             library, no_library = tuner.build_tuned(folder)
+        tries = self._tries(time.monotonic() - began)
         ended, kept_untuned, changed = None, False, 0
         operators: list[OperatorTime] = []
         if tuner.runs_here:
-            if settings.trials:
+            if settings.trials and tries:
                 with self.step("inside", "choosing programs by their time inside the network"):
-                    changed, left = tuner.choose_inside(folder, settings.turns)
+                    changed, left = tuner.choose_inside(folder, settings.turns, tries)
                 taken -= left
             with self.step("compare", "timing the network, untuned and tuned in turns"):
                 ended = tuner.compare(settings.turns)
@@ -198,6 +200,11 @@ class _Tuning(Steps):
                 library = tuner.keep_untuned(folder)
         times = (ended, operators, kept_untuned, changed)
         return self._finish(folder, history, len(known), taken, library, no_library, times)
+
+    def _tries(self, build_s: float) -> int:
+        """Networks of other programs that there is time to build and time."""
+        ends = self.began + self.settings.minutes * 60 if self.settings.minutes else np.inf
+        return tries_within(ends - time.monotonic(), build_s, self.tuner.builds_after - 2)
 
     def _read(self, folder: RunFolder) -> History:
         return read_history(folder.log, [task["workload_key"] for task in self.planned])

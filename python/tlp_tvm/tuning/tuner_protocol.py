@@ -92,12 +92,13 @@ class Tuner(Protocol):
         """
         ...
 
-    def choose_inside(self, folder: RunFolder, turns: int) -> tuple[int, set[str]]:
+    def choose_inside(self, folder: RunFolder, turns: int, tries: int) -> tuple[int, set[str]]:
         """Take other programs where they are faster inside the network, and build it of these.
 
         Args:
             folder: of the run.
             turns: timings of the network with other programs, and of the one before.
+            tries: networks of other programs to build, at most.
 
         Returns:
             How many tasks have another program now, and workload keys of those that keep TVM's own schedule,

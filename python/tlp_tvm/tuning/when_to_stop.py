@@ -16,7 +16,13 @@ _SHARE = 1 / 3
 
 
 _LEAST_SHARE = 0.5
-"""Of a tuning's minutes that measuring gets, however long the builds take that follow."""
+"""Of a tuning's minutes after which measuring ends at the earliest, however long builds take."""
+
+_MOST_SHARE = 1 / 3
+"""Of a tuning's minutes that are kept for builds: with few minutes, fewer other programs are tried."""
+
+_TUNED = 1.5
+"""Times as long as that of the untuned network that a build of the tuned one takes."""
 
 _TIMING_S = 10.0
 """Of the networks at the end, all together."""
@@ -28,16 +34,29 @@ def search_ends(began: float, minutes: float, build_s: float, builds: int) -> fl
     Args:
         began: when it began, seconds of some clock.
         minutes: that it may take; 0 for no limit.
-        build_s: seconds that the network took to build.
-        builds: that follow the search.
+        build_s: seconds that the network took to build, untuned.
+        builds: that follow the search, at most.
 
     Returns:
         Seconds of the same clock; None for no limit.
     """
     if not minutes:
         return None
-    whole = minutes * 60
-    return began + max(whole - builds * build_s - _TIMING_S, whole * _LEAST_SHARE)
+    whole, each = minutes * 60, _TUNED * build_s
+    for_builds = min(builds * each, max(each, whole * _MOST_SHARE))
+    return began + max(whole - for_builds - _TIMING_S, whole * _LEAST_SHARE)
+
+
+def tries_within(left_s: float, build_s: float, most: int) -> int:
+    """How many networks of other programs there is time to try, and then to build what was fastest.
+
+    Args:
+        left_s: seconds of the tuning that are left; infinity for no limit.
+        build_s: seconds that the tuned network took to build.
+        most: networks to try.
+    """
+    builds = (left_s - _TIMING_S) / max(build_s, 1e-3)
+    return int(max(0, min(most, builds - 1)))
 
 
 class ExpectedGain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends
+from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends, tries_within
 
 
 def said(estimates: dict[float, float], deadline: float) -> list[bool]:
@@ -41,9 +41,20 @@ def test_the_window_grows_with_the_time() -> None:
 
 def test_measuring_stops_in_time_for_the_builds_that_follow() -> None:
     assert search_ends(1000.0, 0, 15.0, 6) is None
-    assert search_ends(1000.0, 10, 15.0, 6) == 1000 + 600 - 6 * 15 - 10
+    assert search_ends(1000.0, 10, 10.0, 6) == 1000 + 600 - 6 * 15 - 10
     assert search_ends(1000.0, 10, 0.0, 6) == 1000 + 590
 
 
-def test_half_of_the_minutes_are_for_measuring_however_long_builds_take() -> None:
-    assert search_ends(1000.0, 2, 40.0, 6) == 1000 + 60
+def test_builds_get_a_third_of_the_minutes_and_one_of_them_more() -> None:
+    assert search_ends(1000.0, 3, 20.0, 6) == 1000 + 180 - 60 - 10
+    assert search_ends(1000.0, 4, 60.0, 6) == 1000 + 240 - 90 - 10
+    assert search_ends(1000.0, 2, 60.0, 6) == 1000 + 60  # half of it at the least
+
+
+def test_other_programs_are_tried_while_there_is_time_to_build_them_and_the_fastest() -> None:
+    assert tries_within(math.inf, 20.0, 4) == 4
+    assert tries_within(111.0, 20.0, 4) == 4
+    assert tries_within(75.0, 20.0, 4) == 2
+    assert tries_within(49.0, 20.0, 4) == 0
+    assert tries_within(-30.0, 20.0, 4) == 0
+    assert tries_within(60.0, 0.0, 4) == 4

@@ -219,10 +219,10 @@ class RelayTuner:
                 raise
             return None, str(failure).strip().splitlines()[-1]
 
-    def choose_inside(self, folder: RunFolder, turns: int) -> tuple[int, set[str]]:
+    def choose_inside(self, folder: RunFolder, turns: int, tries: int) -> tuple[int, set[str]]:
         size = sum(int(np.prod(each.shape)) * 4 for each in self._prepared.parameters.values())
-        most = min(CANDIDATES, int(MOST_BYTES // max(1, size)))
-        if self._tuned is None or most < 2:
+        most = min(CANDIDATES, int(MOST_BYTES // max(1, size)), tries)
+        if self._tuned is None or most < 1:
             return 0, set()
         programs = fastest_programs([folder.log, folder.warm], self._keys, most)
         values = random_inputs(self._module, self._parameters)

@@ -201,7 +201,7 @@ class RelaxTuner:
         outputs = end_to_end.run_once(self._tuned, inputs, self._target)
         return save_tuned(self._tuned, self._target, folder.path, self.network, inputs, outputs), ""
 
-    def choose_inside(self, folder: RunFolder, turns: int) -> tuple[int, set[str]]:
+    def choose_inside(self, folder: RunFolder, turns: int, tries: int) -> tuple[int, set[str]]:
         return 0, set()  # TVM's Relax has no profile by operator to choose by
 
     def best_file(self, folder: RunFolder) -> Path:
