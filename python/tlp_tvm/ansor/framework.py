@@ -29,7 +29,7 @@ class _Ansor:
     name = "ansor"
     title = "Ansor, the auto-scheduler of TVM 0.8 to 0.19"
     population = 512
-    default_model = "epyc"
+    default_model = "x86"
     log = "log.json"
     layouts = ("paper-cpu", "ansor")
     caches = COLD

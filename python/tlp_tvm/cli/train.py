@@ -99,7 +99,7 @@ def train(
     torchrun --nproc-per-node 2 --no-python tlp-tvm train ...
 
     With --add-to, train a new head on a trained model instead:
-    tlp-tvm train data/mine --add-to epyc --platform mine --out runs/epyc-and-mine
+    tlp-tvm train data/mine --add-to x86 --platform mine --out runs/x86-and-mine
 
     Example: tlp-tvm train datasets/epyc --out runs/epyc
     """

@@ -23,6 +23,7 @@ TRAINED_ON = {
     "epyc": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv"),
     "epyc-metaschedule": ("epyc-metaschedule", "epyc-dense-metaschedule"),
     "epyc-small": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv"),
+    "x86": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv", "cold"),
 }
 """Model -> folders of `datasets/`."""
 
@@ -50,9 +51,10 @@ def test_shipped_models_are_small_and_have_cards(name: str) -> None:
 @pytest.fixture(scope="module")
 def datasets(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("datasets")
-    for folders in set(TRAINED_ON.values()):
-        build_dataset([DATASETS / name for name in folders], folder / folders[0])
-    return {name: folder / folders[0] for name, folders in TRAINED_ON.items()}
+    built = {folders: folder / "-".join(folders) for folders in set(TRAINED_ON.values())}
+    for folders, out in built.items():
+        build_dataset([DATASETS / name for name in folders], out)
+    return {name: built[folders] for name, folders in TRAINED_ON.items()}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,6 @@
 """TLPCostModel: a TLP model in the place of the cost model that TVM's evolutionary search asks.
 
-    policy = auto_scheduler.SketchPolicy(task, TLPCostModel("epyc", "epyc-avx2-1c"))
+    policy = auto_scheduler.SketchPolicy(task, TLPCostModel("x86", "zen3-avx2-2t"))
 
 TVM calls `predict` with an Array of states, some ten thousand in a search round, and breeds from those with
 the best answers. The states are read natively out of that Array; no Python object is made for a state.
