@@ -1,0 +1,68 @@
+"""What models choose when nobody measures for them: the table of docs/search.md.
+
+Question: how much slower than the best known program is the fastest of the first 1, 5 and 16 programs that a
+model breeds and chooses by itself, and did a new model become better at it?
+Set-up: tasks of networks that neither model learned from at that size, and the logs of their tunings as what
+is known. The choices of all models and the known programs are timed one after the other.
+Baseline: the shipped model of before.
+
+    python benchmarks/choices.py [--keep runs/choice]
+
+`--keep` takes a finished run of `tlp-tvm evaluate MODEL... LOG... --choice NET,... --out FOLDER`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from commits import checked_out
+from marked_pages import put
+
+from tlp_tvm.evaluation.choice.model_choices import RESULTS, Choices, read_choices
+from tlp_tvm.files import write_whole
+
+ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "docs" / "results" / "choice"
+PAGE = ROOT / "docs" / "search.md"
+
+
+def keep(out: Path) -> None:
+    """Keep a run's results, a task a line."""
+    content = {"commit": checked_out(), **read_choices(out).content}
+    tasks = ",\n".join(json.dumps(task) for task in content.pop("tasks"))
+    KEPT.mkdir(parents=True, exist_ok=True)
+    write_whole(KEPT / RESULTS, f'{json.dumps(content)[:-1]}, "tasks": [\n{tasks}\n]}}\n')
+
+
+def lines(found: Choices) -> list[str]:
+    """The table, and what it is of."""
+    content = found.content
+    networks = dict.fromkeys(network for task in content["tasks"] for network in task["networks"])
+    head = ["model", "fastest of the first", "geometric mean", "whole networks", "worst task"]
+    rows = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for row in found.regrets():
+        interval = f"({row.interval.low:.2f} to {row.interval.high:.2f})"
+        rows.append(
+            f"| `{row.model}` | {row.k} | {row.mean:.2f} {interval} | {row.network:.2f} | {row.worst:.2f} |"
+        )
+    of = (
+        f"{len(content['tasks'])} tasks of {', '.join(networks)}; {content['cpu']}, `{content['target']}`; "
+        f"commit {content['commit']}; {content['seconds'] / 60:.0f} minutes."
+    )
+    return [*rows, "", of, ""]
+
+
+def main() -> None:
+    """Keep a run if asked to, then write the table."""
+    parser = argparse.ArgumentParser(description="The table of what models choose by themselves.")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a finished run of evaluate --choice")
+    asked = parser.parse_args()
+    if asked.keep is not None:
+        keep(asked.keep)
+    put(PAGE, "choices", "\n".join(lines(read_choices(KEPT))))
+
+
+if __name__ == "__main__":
+    main()
