@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 _UNPACKED_AT_LEAST = 64 << 20
 _UNPACKED_RATIO = 200
@@ -125,3 +127,24 @@ def one_at_a_time(path: str | os.PathLike[str]) -> Iterator[None]:
     with Path(path).open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def read_content(path: Path, form: str, version: int, what: str, error: type[Exception]) -> dict[str, Any]:
+    """The JSON object in a file of ours that says of what format it is.
+
+    Args:
+        path: of the file.
+        form: its "format".
+        version: its "format_version".
+        what: was expected there, e.g. "a comparison".
+        error: raised where the file is missing, damaged or of another format.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as failure:
+        raise error(f"{path}: expected {what}, found {failure}") from failure
+    found = (content.get("format"), content.get("format_version")) if isinstance(content, dict) else None
+    if found != (form, version):
+        raise error(f'{path}: expected "{form}" of version {version}, found {found}')
+    described: dict[str, Any] = content
+    return described

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from tlp_tvm.comparison.against import Against, against
 from tlp_tvm.comparison.compare_settings import BASELINE
 from tlp_tvm.comparison.search_run import Run
 from tlp_tvm.errors import ComparisonError
+from tlp_tvm.files import read_content
 
 RESULTS = "comparison.json"
 FORMAT, FORMAT_VERSION = "tlp-tvm-comparison", 1
@@ -70,11 +70,4 @@ def read_comparison(folder: str | os.PathLike[str]) -> Comparison:
         ComparisonError: it holds none.
     """
     path = Path(folder) / RESULTS
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ComparisonError(f"{path}: expected a comparison, found {error}") from error
-    found = (content.get("format"), content.get("format_version")) if isinstance(content, dict) else None
-    if found != (FORMAT, FORMAT_VERSION):
-        raise ComparisonError(f'{path}: expected "{FORMAT}" of version {FORMAT_VERSION}, found {found}')
-    return Comparison(content)
+    return Comparison(read_content(path, FORMAT, FORMAT_VERSION, "a comparison", ComparisonError))

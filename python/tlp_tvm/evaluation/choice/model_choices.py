@@ -23,7 +23,7 @@ from tlp_tvm.adapting.program_source import Prior, Program, prior_of
 from tlp_tvm.errors import ComparisonError
 from tlp_tvm.evaluation.choice.choice_settings import ChoiceObserver, ChoiceSettings
 from tlp_tvm.evaluation.choice.regret import KS, ChosenTask, Regret, regrets
-from tlp_tvm.files import write_whole
+from tlp_tvm.files import read_content, write_whole
 from tlp_tvm.folder_lock import held
 from tlp_tvm.framework import Framework, Pool, framework_named
 from tlp_tvm.latency import latency_of_costs
@@ -205,14 +205,9 @@ def read_choices(folder: Path) -> Choices:
         ComparisonError: it holds none.
     """
     path = Path(folder) / RESULTS
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ComparisonError(f"{path}: expected a run of `evaluate --choice`, found {error}") from error
-    found = (content.get("format"), content.get("format_version")) if isinstance(content, dict) else None
-    if found != (FORMAT, FORMAT_VERSION):
-        raise ComparisonError(f'{path}: expected "{FORMAT}" of version {FORMAT_VERSION}, found {found}')
-    return Choices(content)
+    return Choices(
+        read_content(path, FORMAT, FORMAT_VERSION, "a run of `evaluate --choice`", ComparisonError)
+    )
 
 
 def _timed(programs: Sequence[Program], pool: Pool) -> dict[int, float]:
