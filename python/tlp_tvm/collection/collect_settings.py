@@ -11,7 +11,7 @@ from tlp_tvm.measuring.fleet import Fleet
 from tlp_tvm.measuring.pool import MeasureSettings
 
 FAR_SLOWER = 5.0
-"""Times as slow as a task's best, from which on one run alone tells enough: half of all random programs."""
+"""Times as slow as a task's best, from which on one run alone tells enough: a fifth of all programs."""
 
 
 @dataclass(frozen=True)
