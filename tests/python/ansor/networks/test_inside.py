@@ -16,7 +16,7 @@ from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.network.operator_times import Ran
 from tlp_tvm.tuning.tune_settings import TuneSettings
 
-TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
+TARGET = "llvm -mcpu=core-avx2 -num-cores=1"
 TASKS = {"f": "dense", "g": "conv", "h": ""}
 
 
@@ -50,12 +50,14 @@ def test_a_task_keeps_what_ran_fastest_by_more_than_a_profile_can_tell() -> None
 
 
 def test_a_program_whose_label_flatters_is_not_what_the_network_gets(tmp_path: Path) -> None:
+    """A layer of a batch of 128 takes thirty times as long unscheduled, and one thread waits for no other: no
+    busy machine hides that."""
     settings = TuneSettings(
-        "mlp",
+        "mlp-b128",
         tmp_path,
         model=LinearScorer(),
         target=TARGET,
-        trials=24,
+        trials=16,
         population=32,
         turns=3,
         measure=MeasureSettings(timing=Timing(repeat=2, min_repeat_ms=1), threads=0),
@@ -69,12 +71,14 @@ def test_a_program_whose_label_flatters_is_not_what_the_network_gets(tmp_path: P
     record = json.loads(lines[fastest])
     record["i"][1] = [[], []]  # one thread, no tiles, no vectors
     record["r"][0] = [0.9 * float(batch.latencies[fastest])] * 2
-    lines[int(ran[-1])] = json.dumps(record)
+    slowest = int(ran[np.argmax(batch.latencies[ran])])  # the fastest stays: it is what the network can get
+    assert slowest != fastest
+    lines[slowest] = json.dumps(record)
     (tmp_path / "log.json").write_text("\n".join(lines) + "\n")
 
     result = tune_network(settings)
 
-    assert (result.trials, result.reused) == (24, 24)
+    assert (result.trials, result.reused) == (16, 16)
     assert result.changed_inside >= 1
     steps = {json.dumps(json.loads(line)["i"][1]) for line in result.best.read_text().splitlines()}
     assert json.dumps(record["i"][1]) not in steps
