@@ -28,6 +28,10 @@ NO_ERROR, INSTANTIATION, COMPILE, RUNTIME = 0, 1, 2, 4
 
 _ORPHAN_POLL_S = 0.5
 
+_SPINS = "20000"
+"""Times that TVM's threads look for work before they sleep: some 6 ms. TVM's own 300,000 keep the core of one
+child busy while the next one's program is timed, or while both compile."""
+
 _PAUSE = 0.15
 """Share of its time that a timing at a real-time priority waits afterwards; see `_undisturbed`."""
 
@@ -37,7 +41,7 @@ CACHES = (COLD, WARM)
 FLUSH = "cache_flush_cpu_non_first_arg"
 """TVM's function that takes every argument but the first out of the caches."""
 
-_FEWEST, _MOST = 5, 100
+_FEWEST, _MOST = 3, 100
 """Runs of a timing with cold caches, whose median it is."""
 
 T = TypeVar("T")
@@ -51,6 +55,7 @@ class Timing:
         repeat: timings, after a run that is not timed.
         min_repeat_ms: each timing repeats the program until this much time has passed.
         once_above_ms: a program that takes longer than this is timed for one run alone.
+        short_above_ms: a program that takes longer than this has one timing, not `repeat`.
         realtime: whether nothing else runs on a core that times (needs the right to a real-time priority).
         caches: one of `CACHES`: "cold", without the weights before each run of a program for a CPU, as when a
             network runs; or "warm", as a program that runs over and over leaves them. Files that do not say
@@ -60,6 +65,7 @@ class Timing:
     repeat: int = 3
     min_repeat_ms: int = 20
     once_above_ms: float = 150.0
+    short_above_ms: float = float("inf")
     realtime: bool = False
     caches: str = COLD
 
@@ -95,7 +101,8 @@ def start(parent: int, threads: int) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    os.environ["TVM_NUM_THREADS"] = str(threads)  # read when the first parallel loop runs
+    os.environ["TVM_NUM_THREADS"] = str(threads)  # both are read when the first parallel loop runs
+    os.environ.setdefault("TVM_THREAD_POOL_SPIN_COUNT", _SPINS)
     with contextlib.suppress(OSError):  # where memory runs out, a child shall go first
         Path("/proc/self/oom_score_adj").write_text("1000")
 
@@ -183,10 +190,14 @@ def timed(module: Any, device: Any, arrays: list[Any], timing: Timing, cool: str
     if timing.realtime and once * 1e3 > timing.min_repeat_ms:
         return tuple(run_once() for _ in range(timing.repeat))
     timer = module.time_evaluator(
-        module.entry_name, device, number=1, repeat=timing.repeat, min_repeat_ms=timing.min_repeat_ms
+        module.entry_name, device, number=1, repeat=1, min_repeat_ms=timing.min_repeat_ms
     )
-    with _undisturbed(timing.realtime):
-        return tuple(float(cost) for cost in timer(*arrays).results)
+
+    def seconds() -> float:
+        with _undisturbed(timing.realtime):
+            return float(timer(*arrays).mean)
+
+    return _repeated(seconds, timing)
 
 
 def _timed_cold(module: Any, device: Any, arrays: list[Any], timing: Timing, cool: str) -> tuple[float, ...]:
@@ -198,10 +209,20 @@ def _timed_cold(module: Any, device: Any, arrays: list[Any], timing: Timing, coo
             return [float(cost) for cost in timer(*arrays).results]
 
     began = time.perf_counter()
-    seconds_of(2)
-    each = (time.perf_counter() - began) / 3  # the timer has a run of its own before
+    first = statistics.median(seconds_of(_FEWEST))
+    each = (time.perf_counter() - began) / (_FEWEST + 1)  # the timer has a run of its own before
+    if first * 1e3 > timing.short_above_ms:
+        return (first,)
     runs = min(_MOST, max(_FEWEST, int(timing.min_repeat_ms * 1e-3 / each)))
-    return tuple(statistics.median(seconds_of(runs)) for _ in range(timing.repeat))
+    found = seconds_of(runs * timing.repeat)  # in one go: emptying the caches takes longer than most programs
+    return tuple(statistics.median(found[i * runs : (i + 1) * runs]) for i in range(timing.repeat))
+
+
+def _repeated(seconds: Callable[[], float], timing: Timing) -> tuple[float, ...]:
+    """A timing, and the others where it does not say already that the program is slow."""
+    first = seconds()
+    again = timing.repeat - 1 if first * 1e3 <= timing.short_above_ms else 0
+    return (first, *(seconds() for _ in range(again)))
 
 
 @contextlib.contextmanager

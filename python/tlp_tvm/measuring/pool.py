@@ -26,6 +26,7 @@ import numpy as np
 from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.measuring import child as child_side
 from tlp_tvm.measuring.child import Outcome, Timing
+from tlp_tvm.measuring.yardstick import WORTH_IT
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -271,6 +272,8 @@ class MeasuringPool(abc.ABC):
     def _time(self, child: Any, number: int, measure_input: Any, again: bool) -> Outcome | None:
         settings, key = self.settings, self._key(measure_input)
         timing, best = settings.timing, self.best.get(key, np.inf)
+        if best < np.inf:
+            timing = dataclasses.replace(timing, short_above_ms=WORTH_IT * best * 1e3)
         if settings.hopeless and best < np.inf:
             bound = settings.hopeless * best * 1e3
             timing = dataclasses.replace(timing, once_above_ms=min(timing.once_above_ms, bound))

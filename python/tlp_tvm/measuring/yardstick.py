@@ -22,7 +22,10 @@ FAR_SLOWER = 1.2
 """Times as slow as before that are worth waiting for the end of: that is short."""
 
 WORTH_IT = 1.5
-"""Times the fastest program's latency up to which one is worth timing again."""
+"""Times the fastest program's latency up to which one is worth timing again where the machine is far slower."""
+
+NEAR = 1.15
+"""The same where it is a little slower: what is timed again then is what may be the fastest."""
 
 _POLL_S = 0.05
 
@@ -74,7 +77,8 @@ class Yardsticks:
             return False
         slower = _slower(fastest)
         unsteady = slower > STEADY or max(costs) > STEADY * min(costs)
-        return unsteady and latency < WORTH_IT * max(slower, 1.0) * fastest.latency
+        worth_it = WORTH_IT if slower > FAR_SLOWER else NEAR
+        return unsteady and latency < worth_it * max(slower, 1.0) * fastest.latency
 
     def wait(self, task: str, seconds: float) -> None:
         """Wait while the machine is far slower than it was.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tlp_tvm.measuring import yardstick
-from tlp_tvm.measuring.yardstick import STEADY, WORTH_IT, Yardsticks
+from tlp_tvm.measuring.yardstick import FAR_SLOWER, NEAR, STEADY, WORTH_IT, Yardsticks
 
 
 def of_one_second(now: float = 1.0) -> Yardsticks:
@@ -16,21 +16,27 @@ def of_one_second(now: float = 1.0) -> Yardsticks:
 
 
 def test_a_timing_counts_while_the_machine_is_as_fast_as_it_was() -> None:
-    assert not of_one_second().doubtful("task", (1.2, 1.21, 1.2))
-    assert not of_one_second(0.99 * STEADY).doubtful("task", (1.2,))
+    assert not of_one_second().doubtful("task", (1.1, 1.11, 1.1))
+    assert not of_one_second(0.99 * STEADY).doubtful("task", (1.1,))
 
 
 def test_a_timing_is_doubtful_while_the_machine_is_slower() -> None:
-    assert of_one_second(1.01 * STEADY).doubtful("task", (1.2,))
+    assert of_one_second(1.01 * STEADY).doubtful("task", (1.1,))
     assert of_one_second(2.0).doubtful("task", (0.99 * 2.0 * WORTH_IT,))
 
 
 def test_a_timing_is_doubtful_if_its_repeats_differ() -> None:
-    assert of_one_second().doubtful("task", (1.2, 1.2, 1.2 * 1.01 * STEADY))
+    assert of_one_second().doubtful("task", (1.1, 1.1, 1.1 * 1.01 * STEADY))
 
 
 def test_a_program_that_is_slow_on_any_machine_is_not_worth_it() -> None:
-    assert not of_one_second(1.2).doubtful("task", (1.01 * 1.2 * WORTH_IT,))
+    assert not of_one_second(1.3).doubtful("task", (1.01 * 1.3 * WORTH_IT,))
+
+
+def test_where_the_machine_is_a_little_slower_only_what_may_be_the_fastest_is_worth_it() -> None:
+    slower = 0.99 * FAR_SLOWER
+    assert of_one_second(slower).doubtful("task", (0.99 * slower * NEAR,))
+    assert not of_one_second(slower).doubtful("task", (1.01 * slower * NEAR,))
 
 
 def test_of_a_program_that_is_far_too_slow_the_machine_is_not_asked() -> None:
