@@ -22,7 +22,7 @@ ROUNDING = 1e-4
 RUNS_MS = 100
 """A timing repeats the network until this much time has passed."""
 
-LEAST_TURNS, LONGEST_S = 3, 20.0
+LEAST_TURNS, LONGEST_S = 3, 8.0
 """After so many turns and seconds no further one begins: an untuned network may take seconds a run."""
 
 T = TypeVar("T")
