@@ -6,6 +6,7 @@ measuring with TVM's builder and runner, and teaching.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ class ChoosingPolicy:
     Attributes:
         search_task: `auto_scheduler.SearchTask`.
         scores: of bred programs.
+        newly: programs that this search measured.
+        seconds: that it took.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class ChoosingPolicy:
         self._diverse = diverse
         self._seed = seed
         self._round, self._growth = 0, 1
+        self.newly, self.seconds = 0, 0.0
         self._breeding = TaskStock(task, seed)
         self.scores = model_scores(cost_model, task)
         self._programs = self._pool = self._breeding.stock.joined([])
@@ -111,7 +115,7 @@ class ChoosingPolicy:
         Returns:
             TVM's `MeasureInput`s and `MeasureResult`s; empty where nothing new is found.
         """
-        before = self.best
+        before, began = self.best, time.monotonic()
         found, scores = self._found(POOL * count)
         wanted = self._choose(found, scores, count + SPARE)
         states = self._breeding.replayer.states(found, wanted, count)
@@ -126,6 +130,8 @@ class ChoosingPolicy:
         self._growth = 1 if gained else min(2 * self._growth, MOST_GROWTH)
         if inputs:
             self._cost_model.update(inputs, results)
+        self.newly += len(inputs)
+        self.seconds += time.monotonic() - began
         return inputs, results
 
     def _read(self, log: Path) -> None:

@@ -35,6 +35,7 @@ class SearchSettings:
         per_round: most programs of one task that are measured before the next task is chosen.
         population: programs that are bred in a generation.
         seed: of the search; a resumed run continues with another.
+        by_time: whether the search ends by a clock, so that what counts is what a second gains.
         diverse: whether programs are chosen by what they may teach too (`policy`); if not, the best scores.
     """
 
@@ -43,6 +44,7 @@ class SearchSettings:
     population: int
     seed: int
     diverse: bool = False
+    by_time: bool = False
 
 
 def search(
@@ -115,4 +117,4 @@ def search(
         )
         for task, seed in zip(tasks, seeds, strict=True)
     ]
-    spend(policies, weights, left, settings.per_round, begin)
+    spend(policies, weights, left, settings.per_round, begin, settings.by_time)

@@ -2,6 +2,7 @@
 
 What a search gains is much the same for all tasks: after n programs the best is about 1.1 / n slower than
 what 128 would find (`GAP`). So a task's next round saves its latency in the network times what that falls by.
+Where time is what is short, that counts by the second: a Winograd program compiles four times as long as others.
 Tasks of which nothing was measured are taken for what their operations and bytes let expect.
 """
 
@@ -35,6 +36,7 @@ def spend(
     trials: int,
     per_round: int,
     begin: Callable[[int], None],
+    by_time: bool = False,
 ) -> None:
     """Measure programs where they save most; each task gets one at least, if there are as many.
 
@@ -44,14 +46,17 @@ def spend(
         trials: programs to measure; fewer where nothing is left.
         per_round: most programs of a task at a time.
         begin: called with the task's index as its round begins; may raise to stop.
+        by_time: whether seconds are short, and not programs.
     """
     guesses = [guessed_latency(policy.search_task) for policy in policies]
+
+    def worth(k: int) -> float:
+        saved = saving(policies[k], weights[k], guesses[k], round_of(policies[k], per_round))
+        return saved / (cost(policies, k) if by_time else 1.0)
+
     open_tasks = set(range(len(policies)))
     while trials > 0 and open_tasks:
-        i = max(
-            sorted(open_tasks),
-            key=lambda k: saving(policies[k], weights[k], guesses[k], round_of(policies[k], per_round)),
-        )
+        i = max(sorted(open_tasks), key=worth)
         others = sum(not policies[k].measured for k in open_tasks if k != i)
         count = min(round_of(policies[i], per_round), trials - others)
         if count <= 0:  # as many programs are left as there are tasks without one
@@ -81,6 +86,17 @@ def saving(policy: ChoosingPolicy, weight: int, guess: float, count: int) -> flo
     latency = policy.best if math.isfinite(policy.best) else guess
     gap = GAP / before if before else UNMEASURED
     return weight * latency * (gap - GAP / (before + count)) / count
+
+
+def cost(policies: Sequence[ChoosingPolicy], k: int) -> float:
+    """Seconds that a program of a task takes to find and to measure.
+
+    Args:
+        policies: of all tasks: one of which nothing was measured is taken to cost what the others do.
+        k: the task's index.
+    """
+    known = [policies[k]] if policies[k].newly else [each for each in policies if each.newly]
+    return sum(each.seconds for each in known) / sum(each.newly for each in known) if known else 1.0
 
 
 def guessed_latency(task: Any) -> float:

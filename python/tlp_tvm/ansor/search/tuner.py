@@ -174,6 +174,7 @@ class RelayTuner:
                 settings.population,
                 settings.seed,
                 diverse=settings.choose == "diverse",
+                by_time=settings.minutes > 0,
             ),
             stop=stop,
             on_round=lambda i: self._observer.round(str(self._tasks[i].desc)),

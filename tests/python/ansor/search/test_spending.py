@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tlp_tvm.ansor.networks.tasks import operator_task
-from tlp_tvm.ansor.search.spending import GAP, GIVEN_UP, guessed_latency, saving, spend
+from tlp_tvm.ansor.search.spending import GAP, GIVEN_UP, cost, guessed_latency, saving, spend
 
 ROUND = 16
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
@@ -18,8 +18,11 @@ TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 class Task:
     """A search whose best program is there from the first round on."""
 
-    def __init__(self, best: float, size: int = 10**9, operations: float = 1e11) -> None:
+    def __init__(
+        self, best: float, size: int = 10**9, operations: float = 1e11, seconds: float = 1.0
+    ) -> None:
         self.measured, self.best, self._left = 0, math.inf, size
+        self.newly, self.seconds, self._seconds = 0, 0.0, seconds
         self._best = best
         self.search_task = SimpleNamespace(compute_dag=SimpleNamespace(tensors=[], flop_ct=operations))
 
@@ -27,14 +30,18 @@ class Task:
         count = min(count, self._left)
         self._left -= count
         self.measured += count
+        self.newly += count
+        self.seconds += count * self._seconds
         self.best = self._best
         return [0] * count, [0] * count
 
 
-def spent(tasks: list[Task], weights: list[int], trials: int) -> tuple[list[int], list[int]]:
+def spent(
+    tasks: list[Task], weights: list[int], trials: int, by_time: bool = False
+) -> tuple[list[int], list[int]]:
     """The order of the rounds, and the programs of each task."""
     order: list[int] = []
-    spend(tasks, weights, trials, ROUND, order.append)  # type: ignore[arg-type]
+    spend(tasks, weights, trials, ROUND, order.append, by_time)  # type: ignore[arg-type]
     return order, [task.measured for task in tasks]
 
 
@@ -52,6 +59,23 @@ def test_first_rounds_are_small() -> None:
     order, _ = spent(tasks, [1], 48)
     assert len(order) == 4  # 8, 8, 16, 16
     assert saving(task, 2, 9.0, 16) == pytest.approx(2 * (GAP / 48 - GAP / 64) / 16)  # type: ignore[arg-type]
+
+
+def test_where_time_is_short_a_program_that_costs_four_times_as_much_must_save_as_much() -> None:
+    def programs(by_time: bool) -> list[int]:
+        return spent([Task(1.0, seconds=4.0), Task(1.0)], [1, 1], 400, by_time)[1]
+
+    dear, cheap = programs(True)
+    assert cheap / dear == pytest.approx(2, rel=0.15)  # a task's next program saves as the square falls
+    assert programs(False) == [208, 192]  # rounds of 16
+
+
+def test_a_task_without_a_program_costs_what_the_others_do() -> None:
+    tasks = [Task(1.0, seconds=4.0), Task(1.0, seconds=2.0), Task(1.0)]
+    assert cost(tasks, 2) == 1.0  # type: ignore[arg-type]
+    tasks[0].continue_search_one_round(8)
+    tasks[1].continue_search_one_round(8)
+    assert [cost(tasks, k) for k in range(3)] == [4.0, 2.0, 3.0]  # type: ignore[arg-type]
 
 
 def test_each_task_gets_one_program_if_there_are_as_many() -> None:
