@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tlp_tvm.files import fresh_file
+
+_LONG = 1e3
+"""Milliseconds from which all digits before the point are written."""
 
 Kept = Mapping[str, Mapping[str, Any]]
 """Network -> stage, as "ansor-15" -> what it gave; stages in the order in which they ran."""
@@ -37,17 +41,18 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
     found = [list(kept[name].values()) for name in networks]
     peers = list(dict.fromkeys(peer["name"] for rows in found for row in rows for peer in row["peers"]))
     stages = sorted({stage for name in networks for stage in kept[name]}, key=_order)
-    heads = ["network", *(f"{peer}, ms" for peer in peers), "TVM untuned, ms"]
+    heads = ["network", "processor", *(f"{peer}, ms" for peer in peers), "TVM untuned, ms"]
     heads += [f"{_words(stage)}: ms | beside the fastest peer" for stage in stages]
     text = ["", "![speed beside the fastest peer](networks.png)", "", f"| {' | '.join(heads)} |"]
-    text.append("|---" * (2 + len(peers) + 2 * len(stages)) + "|")
+    text.append("|---" * (3 + len(peers) + 2 * len(stages)) + "|")
     for name, rows in zip(networks, found, strict=True):
-        cells = [titles[name], *(_peer(rows[-1], peer) for peer in peers), _ms(rows[-1]["untuned"])]
+        last = rows[-1]
+        cells = [titles[name], _processor(last), *(_peer(last, peer) for peer in peers), _ms(last["untuned"])]
         for stage in stages:
             row = kept[name].get(stage)
             cells += ["-", "-"] if row is None else [_ms(row["ours"]["latency"]), _times(ratio(row))]
         text.append(f"| {' | '.join(cells)} |")
-    means = ["geometric mean", *("" for _ in peers), ""]
+    means = ["geometric mean", "", *("" for _ in peers), ""]
     for stage in stages:
         means += ["", _times(_mean([ratio(kept[name][stage]) for name in networks if stage in kept[name]]))]
     cpus = ", ".join(
@@ -56,8 +61,9 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
     every = [row for rows in found for row in rows]
     commits = ", ".join(dict.fromkeys(row["commit"] for row in every))
     about = (
-        f"`python benchmarks/networks.py`, commit {commits}. {cpus}. Medians of turns; figures of peers are "
-        f"those of the last stage. Higher ratios are better.{_inside(every)}"
+        f"`python benchmarks/networks.py`, commit {commits}. {cpus}; a processor is family/model. "
+        "Medians of turns; figures of peers are those of the last stage. Higher ratios are better."
+        + _inside(every)
     )
     return [*text, f"| {' | '.join(means)} |", "", about, "", *_problems(networks, kept, titles)]
 
@@ -161,6 +167,12 @@ def _words(stage: str) -> str:
     return f"{framework}, {f'{minutes:g} min' if minutes else '0 programs'}"
 
 
+def _processor(stage: Mapping[str, Any]) -> str:
+    """As short as it can be told apart: "AMD EPYC (family 25, model 1)" is "25/1"."""
+    numbers = re.search(r"family (\d+), model (\d+)", stage["cpu"])
+    return f"{numbers[1]}/{numbers[2]}" if numbers else str(stage["cpu"])
+
+
 def _peer(stage: Mapping[str, Any], name: str) -> str:
     latencies = [peer["latency"] for peer in stage["peers"] if peer["name"] == name and peer["turns"]]
     return _ms(latencies[0]) if latencies else "-"
@@ -172,7 +184,8 @@ def _mean(ratios: list[float]) -> float:
 
 
 def _ms(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g}"
+    ms = seconds * 1e3
+    return f"{ms:.3g}" if ms < _LONG else f"{ms:.0f}"
 
 
 def _times(value: float) -> str:
