@@ -22,10 +22,10 @@ FAR_SLOWER = 1.2
 """Times as slow as before that are worth waiting for the end of: that is short."""
 
 WORTH_IT = 1.5
-"""Times the fastest program's latency up to which one is worth timing again where the machine is far slower."""
+"""Where the machine is far slower, up to so many times the fastest latency a program is timed again."""
 
 NEAR = 1.15
-"""The same where it is a little slower: what is timed again then is what may be the fastest."""
+"""The same where it is a little slower: then only what may be the fastest is timed again."""
 
 _POLL_S = 0.05
 

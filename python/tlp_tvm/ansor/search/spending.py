@@ -2,8 +2,8 @@
 
 What a search gains is much the same for all tasks: after n programs the best is about 1.1 / n slower than
 what 128 would find (`GAP`). So a task's next round saves its latency in the network times what that falls by.
-Where time is what is short, that counts by the second: a Winograd program compiles four times as long as others.
-Tasks of which nothing was measured are taken for what their operations and bytes let expect.
+Where time is what is short, that counts by the second: a Winograd program compiles four times as long as
+others. Tasks of which nothing was measured are taken for what their operations and bytes let expect.
 """
 
 from __future__ import annotations
