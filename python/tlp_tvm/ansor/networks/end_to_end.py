@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.measuring.work import LEFT_OUT
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.ansor.networks.layout_rewrite import best_records
 from tlp_tvm.errors import TuningError
@@ -100,11 +101,9 @@ def _build_tuned(
     context = best_records(log, kept)
     fallback = tvm.auto_scheduler.dispatcher.DispatchContext.current
     verbose, fallback.verbose = fallback.verbose, 0  # what lacks a record is reported by the caller
+    config = {"relay.backend.use_auto_scheduler": True}
     try:
-        with (
-            context,
-            tvm.transform.PassContext(opt_level=3, config={"relay.backend.use_auto_scheduler": True}),
-        ):
+        with context, tvm.transform.PassContext(opt_level=3, config=config, disabled_pass=LEFT_OUT):
             built = tvm.relay.build(module, target=target, params=parameters)
     finally:
         fallback.verbose = verbose
