@@ -84,20 +84,21 @@ def test_the_table_compares_with_the_fastest_sound_peer(networks: ModuleType) ->
     for network, minutes, ours in (("a", 0, 0.004), ("a", 5, 0.001), ("b", 5, 0.0005)):
         networks.keep(kept, networks.Stage(network, "ansor", minutes), result(ours, PEERS))
     assert networks.read_kept() == kept
+    kept["b"]["ansor-5"]["cpu"] = "AMD EPYC (family 25, model 17)"
 
     lines = networks.lines(kept, TITLES)
 
     heads, _, a, b, mean = (line for line in lines if line.startswith("|"))
     assert heads == (
-        "| network | onnxruntime, ms | torch, ms | TVM untuned, ms | ansor, 0 programs: ms | "
+        "| network | processor | onnxruntime, ms | torch, ms | TVM untuned, ms | ansor, 0 programs: ms | "
         "beside the fastest peer | ansor, 5 min: ms | beside the fastest peer |"
     )
-    assert a == "| Network A | 2 | 1 | 8 | 4 | 0.50x | 1 | 2.00x |"
-    assert b == "| Network B | 2 | 1 | 8 | - | - | 0.5 | 4.00x |"
-    assert mean == "| geometric mean |  |  |  |  | 0.50x |  | 2.83x |"
+    assert a == "| Network A | a CPU | 2 | 1 | 8 | 4 | 0.50x | 1 | 2.00x |"
+    assert b == "| Network B | 25/17 | 2 | 1 | 8 | - | - | 0.5 | 4.00x |"
+    assert mean == "| geometric mean |  |  |  |  |  | 0.50x |  | 2.83x |"
     assert "- Network A: a.pt: torch: outputs differ" in lines
     [about] = [
-        line for line in lines if f", commit {kept['a']['ansor-5']['commit']}. a CPU, 2 threads." in line
+        line for line in lines if f", commit {kept['a']['ansor-5']['commit']}. a CPU, 2 threads, " in line
     ]
     assert about.endswith("take 1.12 to 2.00 times the sum of their labels (median 1.25).")
 

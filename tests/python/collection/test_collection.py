@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from places import python_path
@@ -77,10 +78,16 @@ def test_a_collection_is_a_dataset_of_distinct_programs(collected: Path) -> None
     assert (dataset.latencies < 1).all()
 
 
-def test_every_record_has_the_spread_of_its_repeats(collected: Path) -> None:
+def test_records_have_the_spread_of_their_repeats(collected: Path) -> None:
+    """Those that are far slower than their task's best have one timing."""
     batch = read_records(collected / "here")
 
-    assert set((batch.cost_offsets[1:] - batch.cost_offsets[:-1]).tolist()) == {QUICK.timing.repeat}
+    repeats = batch.cost_offsets[1:] - batch.cost_offsets[:-1]
+    assert set(repeats.tolist()) <= {1, QUICK.timing.repeat}
+    for task in range(len(batch.tasks)):
+        rows = np.flatnonzero(batch.task_ids == task)
+        best = rows[np.argmin(batch.latencies[rows])]
+        assert repeats[best] == QUICK.timing.repeat
     assert (batch.elapsed > 0).all()
     assert (abs(batch.timestamps - time.time()) < 600).all()
 
