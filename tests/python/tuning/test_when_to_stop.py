@@ -18,25 +18,25 @@ def said(estimates: dict[float, float], deadline: float) -> list[bool]:
     return answers
 
 
-def test_nothing_is_expected_before_every_task_has_a_program_and_a_minute_has_passed() -> None:
-    assert said({0: math.inf, 100: math.inf, 200: 1.0, 230: 1.0}, 1000) == [False] * 4
+def test_nothing_is_expected_before_every_task_has_a_program_and_two_minutes_have_passed() -> None:
+    assert said({0: math.inf, 100: math.inf, 200: 1.0, 310: 1.0}, 1000) == [False] * 4
 
 
-def test_a_steady_gain_goes_on_and_a_flat_minute_ends_it() -> None:
+def test_a_steady_gain_goes_on_and_two_flat_minutes_end_it() -> None:
     assert said({0: 1.0, 30: 0.9, 60: 0.8, 90: 0.7}, 600) == [False] * 4
-    assert said({0: 0.7, 30: 0.7, 61: 0.7}, 600) == [False, False, True]
+    assert said({0: 0.7, 61: 0.7, 121: 0.7}, 600) == [False, False, True]
 
 
 def test_a_small_gain_is_worth_a_long_rest_and_not_a_short_one() -> None:
-    estimates = {0: 1.0, 60: 0.999}
-    assert said(estimates, 60 + 300)[-1]
-    assert not said(estimates, 60 + 1200)[-1]
+    estimates = {0: 1.0, 120: 0.999}
+    assert said(estimates, 120 + 300)[-1]
+    assert not said(estimates, 120 + 1200)[-1]
 
 
 def test_the_window_grows_with_the_time() -> None:
     flat = {0: 1.0, 300: 0.5, 310: 0.5, 370: 0.5}
-    assert not said(flat, 1000)[-1]  # the last 123 seconds began with a large gain
-    assert said({**flat, 500: 0.5}, 1000)[-1]
+    assert not said(flat, 1000)[-1]  # the last 185 seconds began with a large gain
+    assert said({**flat, 700: 0.5}, 1000)[-1]
 
 
 def test_measuring_stops_in_time_for_the_builds_that_follow() -> None:
