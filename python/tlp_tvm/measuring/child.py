@@ -188,7 +188,7 @@ def timed(module: Any, device: Any, arrays: list[Any], timing: Timing, cool: str
     if cool:
         return _timed_cold(module, device, arrays, timing, cool)
     if timing.realtime and once * 1e3 > timing.min_repeat_ms:
-        return tuple(run_once() for _ in range(timing.repeat))
+        return _repeated(run_once, timing)
     timer = module.time_evaluator(
         module.entry_name, device, number=1, repeat=1, min_repeat_ms=timing.min_repeat_ms
     )

@@ -13,7 +13,7 @@ from tlp_tvm.ansor.measuring.pools import StatePool
 from tlp_tvm.ansor.networks.builtin import load_network
 from tlp_tvm.ansor.networks.tasks import extract_tasks, operator_task
 from tlp_tvm.ansor.search.sampling import sample_states
-from tlp_tvm.measuring.child import COLD, WARM, Timing, timed
+from tlp_tvm.measuring.child import COLD, WARM, Timing, realtime_allowed, timed
 from tlp_tvm.measuring.pool import MeasureSettings
 
 TARGET = "llvm -num-cores=1"
@@ -93,3 +93,13 @@ def test_cold_weights_or_not_a_slow_program_has_one_timing(convolution: Any) -> 
         for above, count in ((np.inf, 3), (1e-9, 1)):
             how = Timing(repeat=3, min_repeat_ms=1, short_above_ms=above)
             assert len(timed(program.module, device, arrays, how, cool)) == count
+
+
+@pytest.mark.skipif(not realtime_allowed(), reason="no right to a real-time priority here")
+def test_nor_has_it_more_at_a_realtime_priority(convolution: Any) -> None:
+    program, _, message = work.compiled(convolution.serialize())
+    assert program is not None, message
+    device = load_tvm().cpu()
+    for above, count in ((np.inf, 3), (1e-9, 1)):
+        how = Timing(repeat=3, min_repeat_ms=0, short_above_ms=above, realtime=True)
+        assert len(timed(program.module, device, work._arrays_of(program, device, {}), how)) == count
