@@ -93,7 +93,7 @@ def keep(kept: dict[str, Any], stage: Stage, result: dict[str, Any]) -> None:
     """Add a stage's result to the kept ones, at once on disk."""
     ended, beside = result["end_to_end"], result["beside"]
     kept.setdefault(stage.network, {})[stage.name] = {
-        "commit": checked_out(),
+        "commit": result["commit"],
         "untuned": ended["untuned_latency"],
         "speedup": ended["speedup"],
         "estimate": result["estimate"],
@@ -115,15 +115,15 @@ def _kept_lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def run(stage: Stage) -> dict[str, Any]:
-    """Export the network if need be, and tune it."""
+    """Export the network if need be, and tune it; the commit is that with which it begins."""
+    commit = checked_out()
     file = EXPORTED / f"{stage.network}{ENVIRONMENTS[stage.framework][1]}"
     if not file.exists():
         python = str(ROOT / ENVIRONMENTS["ansor"][0] / "bin" / "python")
         exports = str(Path(__file__).with_name("network_exports.py"))
         subprocess.run([python, exports, stage.network, str(EXPORTED)], check=True)
     finished = subprocess.run(stage.command(), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
-    result: dict[str, Any] = json.loads(finished.stdout)
-    return result
+    return {**json.loads(finished.stdout), "commit": commit}
 
 
 def write_page(kept: dict[str, Any]) -> None:

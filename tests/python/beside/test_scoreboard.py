@@ -30,7 +30,7 @@ def result(ours: float, peers: tuple[Timed, ...]) -> dict[str, Any]:
     beside = BesideResult("net", "a CPU", 2, 5, Timed("tlp-tvm", "0.1", (ours,)), peers)
     ended = {"untuned_latency": 0.008, "speedup": 2.0}
     explained = {"labels": 0.008, "inside": 0.002 * ours / 0.001}
-    values = {"end_to_end": ended, "estimate": 0.003, "seconds": {"search": 1.23}}
+    values = {"commit": "abc1234", "end_to_end": ended, "estimate": 0.003, "seconds": {"search": 1.23}}
     values |= {"changed_inside": 1, "explained": explained}
     return {**values, "beside": beside.to_dict()}
 
