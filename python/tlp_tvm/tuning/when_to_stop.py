@@ -13,7 +13,7 @@ LEAST_GAIN = 0.01
 _SHORTEST_S = 120.0
 _SHARE = 1 / 2
 """Gains of the last two minutes, or of the last half of the time, tell what to expect; they only get smaller.
-One minute without a gain comes by chance: MiniLM ended after two with 5% to go."""
+One minute without a gain comes by chance: ending bert-384x48-b4 by it lost 1.4% of 200 s, by two 0.0%."""
 
 
 _LEAST_SHARE = 0.5
