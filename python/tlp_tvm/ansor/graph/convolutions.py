@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tlp_tvm.ansor.graph.constants import folding_pass
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 _POOLS = ("nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.adaptive_avg_pool2d")
@@ -30,8 +31,7 @@ def channels_last(module: Any) -> Any:
     passes = [
         relay.transform.InferType(),
         relay.transform.ConvertLayout(layouts),
-        relay.transform.SimplifyExpr(),
-        relay.transform.FoldConstant(),
+        folding_pass(),
     ]
     with tvm.transform.PassContext(opt_level=3):
         return tvm.transform.Sequential(passes)(module)

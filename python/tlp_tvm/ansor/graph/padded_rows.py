@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tlp_tvm.ansor.graph.constants import folding_pass
 from tlp_tvm.ansor.graph.padded_forms import Forms, shape_of
 from tlp_tvm.ansor.graph.padding_rules import PaddingRules
 from tlp_tvm.ansor.loading.locate import load_tvm
@@ -44,7 +45,7 @@ def with_padded_rows(module: Any) -> Any:
         body = rewriter.rewritten(main.body)
         if _copies(body) - _copies(main.body) <= max(2, rewriter.rules.products * COPIES):
             module = infer(tvm.IRModule.from_expr(relay.Function(main.params, body)))
-            module = relay.transform.FoldConstant()(module)
+            module = folding_pass()(module)
     return module
 
 

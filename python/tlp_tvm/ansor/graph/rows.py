@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tlp_tvm.ansor.graph.constants import folding_pass
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 _UNARY = frozenset(
@@ -58,7 +59,7 @@ def with_fewer_axes(module: Any) -> Any:
     infer = tvm.relay.transform.InferType()
     main = infer(module)["main"]
     rewritten = tvm.relay.Function(main.params, _Rewriter().rewritten(main.body))
-    return tvm.relay.transform.FoldConstant()(infer(tvm.IRModule.from_expr(rewritten)))
+    return folding_pass()(tvm.IRModule.from_expr(rewritten))
 
 
 class _Rewriter:

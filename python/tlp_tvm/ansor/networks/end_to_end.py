@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.ansor.graph.constants import folding_pass
+from tlp_tvm.ansor.graph.pipeline import Prepared
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.measuring.work import LEFT_OUT
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
@@ -29,9 +31,17 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
         TuningError: TVM cannot compile it.
     """
     tvm = load_tvm()
+    relay = tvm.relay
     try:
         with tvm.transform.PassContext(opt_level=3):
-            return tvm.relay.build(module, target=target, params=parameters)
+            if (
+                len(module.functions) == 1
+            ):  # what the build does first itself, but constants take longer there
+                main = relay.build_module.bind_params_by_name(module["main"], parameters)
+                first = [relay.transform.InferType(), relay.transform.SimplifyInference(), folding_pass()]
+                module = tvm.transform.Sequential(first)(tvm.IRModule.from_expr(main))
+                parameters = {}
+            return relay.build(module, target=target, params=parameters)
     except (tvm.TVMError, RuntimeError) as failure:
         raise TuningError(
             f"expected a network that TVM can compile for {target.kind.name}, found: {_reason(failure)}; "
@@ -40,15 +50,14 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
 
 
 def build_tuned(
-    module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str], keys: set[str]
+    prepared: Prepared, target: Any, log: Path, kept: set[str], keys: set[str]
 ) -> tuple[Any, dict[str, str]]:
     """Compile a network with the best record of each task; a task without one gets TVM's own schedule.
 
     What can fail for a program that was measured is the rewriting of its weights: then it is left out.
 
     Args:
-        module: Relay module.
-        parameters: by name.
+        prepared: the network.
         target: TVM target.
         log: TVM's record file.
         kept: workload keys of tasks whose weights stay as they are.
@@ -62,23 +71,23 @@ def build_tuned(
     """
     error = load_tvm().TVMError
     try:
-        return _build_tuned(module, parameters, target, log, kept)
+        return _build_tuned(prepared, target, log, kept)
     except error:
         pass
     except RuntimeError as failure:
         raise _not_built(log, failure) from failure
     try:
-        return _build_tuned(module, parameters, target, log, keys)
+        return _build_tuned(prepared, target, log, keys)
     except (error, RuntimeError) as failure:
         raise _not_built(log, failure) from failure
 
 
 def build_variant(
-    module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str]
+    prepared: Prepared, target: Any, log: Path, kept: set[str]
 ) -> tuple[Any, dict[str, str]] | None:
     """The same, for a comparison: None where TVM cannot compile exactly that."""
     try:
-        return _build_tuned(module, parameters, target, log, kept)
+        return _build_tuned(prepared, target, log, kept)
     except (load_tvm().TVMError, RuntimeError):
         return None
 
@@ -94,17 +103,16 @@ def _reason(failure: BaseException) -> str:
     return lines[-1] if lines else type(failure).__name__
 
 
-def _build_tuned(
-    module: Any, parameters: dict[str, Any], target: Any, log: Path, kept: set[str]
-) -> tuple[Any, dict[str, str]]:
+def _build_tuned(prepared: Prepared, target: Any, log: Path, kept: set[str]) -> tuple[Any, dict[str, str]]:
     tvm = load_tvm()
     context = best_records(log, kept)
     fallback = tvm.auto_scheduler.dispatcher.DispatchContext.current
     verbose, fallback.verbose = fallback.verbose, 0  # what lacks a record is reported by the caller
     config = {"relay.backend.use_auto_scheduler": True}
     try:
-        with context, tvm.transform.PassContext(opt_level=3, config=config, disabled_pass=LEFT_OUT):
-            built = tvm.relay.build(module, target=target, params=parameters)
+        left_out = [*LEFT_OUT, *prepared.needless]
+        with context, tvm.transform.PassContext(opt_level=3, config=config, disabled_pass=left_out):
+            built = tvm.relay.build(prepared.module, target=target, params=prepared.parameters)
     finally:
         fallback.verbose = verbose
     return built, context.tasks

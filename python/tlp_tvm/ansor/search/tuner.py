@@ -209,11 +209,12 @@ class RelayTuner:
 
     def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
         prepared = self._prepared
-        network = (prepared.module, prepared.parameters, self._target)
         try:
             with quiet_builds(), prepared.operators():
                 keys = set(self._keys)
-                self._tuned, self._functions = build_tuned(*network, folder.best, self._kept, keys)
+                self._tuned, self._functions = build_tuned(
+                    prepared, self._target, folder.best, self._kept, keys
+                )
                 return self._save(self._tuned, prepared.module, folder), ""
         except (TuningError, RuntimeError, OSError) as failure:
             if self.runs_here and self._tuned is None:  # of a target elsewhere the records are worth having
@@ -244,7 +245,7 @@ class RelayTuner:
         with tempfile.TemporaryDirectory() as folder, quiet_builds(), prepared.operators():
             log = Path(folder) / "chosen.json"
             log.write_text("".join(lines.values()))
-            return build_variant(prepared.module, prepared.parameters, self._target, log, self._kept)
+            return build_variant(prepared, self._target, log, self._kept)
 
     def best_file(self, folder: RunFolder) -> Path:
         return folder.best

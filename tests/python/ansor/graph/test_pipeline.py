@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from relay_networks import constant, linear, module_of, operators_of, outputs_of
 
-from tlp_tvm.ansor.graph.pipeline import PASSES, prepare
+from tlp_tvm.ansor.graph.pipeline import ALL, PASSES, left_out_of, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.loading.targets import quiet_builds
+from tlp_tvm.ansor.networks.builtin import load_network
 
 
 def cpu() -> Any:
@@ -78,3 +81,52 @@ def test_passes_for_cpus_alone_leave_a_gpus_network() -> None:
     gpu = load_tvm().target.Target("cuda -arch=sm_80")
 
     assert "channels last" not in prepare(convolutional(), {}, gpu).passes
+
+
+def test_a_convolution_pads_by_itself() -> None:
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(1, 8, 12, 12))
+    padded = relay.nn.pad(x, ((0, 0), (0, 0), (0, 1), (0, 1)))
+    before = module_of(relay.nn.conv2d(padded, constant(8, 1, 3, 3), strides=(2, 2), groups=8, channels=8))
+    after = prepare(before, {}, cpu())
+
+    assert "nn.pad" not in operators_of(after.module)
+    assert "folded padding" in after.passes
+    np.testing.assert_allclose(outputs_of(after.module)[0], outputs_of(before)[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("network", ["resnet_18-64", "mobilenet-64", "bert_tiny-16"])
+def test_what_a_build_leaves_out_would_change_nothing(network: str) -> None:
+    tvm = load_tvm()
+    prepared = prepare(*load_network(network)[:2], cpu())
+    config = {"relay.backend.use_auto_scheduler": True}
+    found = []
+    for left_out in ((), prepared.needless):
+        with (
+            prepared.operators(),
+            quiet_builds(),
+            tvm.transform.PassContext(opt_level=3, config=config, disabled_pass=list(left_out)),
+        ):
+            found.append(tvm.relay.optimize(prepared.module, target=cpu())[0])
+
+    assert prepared.needless
+    assert tvm.ir.structural_equal(*found)
+
+
+def test_a_build_leaves_nothing_out_of_what_was_not_prepared() -> None:
+    network = convolutional()
+
+    assert not prepare(network, {}, cpu(), ["tidy"]).needless
+    assert not prepare(network, {}, cpu(), ALL).needless
+    assert not prepare(network, {}, load_tvm().target.Target("cuda -arch=sm_80")).needless
+
+
+def test_a_resumed_run_gets_the_passes_that_it_began_with() -> None:
+    now = prepare(convolutional(), {}, cpu(), ["fast math"]).to_dict()
+
+    assert left_out_of({}) == ()
+    assert left_out_of({"graph": now}) == ("fast math",)
+    assert left_out_of({"graph": {**now, "known": ["inference", "fast math"]}}) == tuple(ALL[1:])
+    del now["known"]
+    assert left_out_of({"graph": now}) == ("folded padding", "fast math")
+    assert left_out_of({"format": "without"}) == ALL

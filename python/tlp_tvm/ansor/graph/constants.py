@@ -1,0 +1,123 @@
+"""Folds constants with NumPy: TVM compiles and runs a kernel for each, tens of milliseconds every time.
+
+Batch norms and changes of layout make hundreds of them: 14 of the 24 s that preparing MobileNetV2 took. What
+is not in the tables here is left to TVM's own pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.ansor.loading.locate import load_tvm
+
+Array = NDArray[Any]
+
+_ARITHMETIC: dict[str, Callable[..., Array]] = {
+    "add": np.add,
+    "divide": np.divide,
+    "multiply": np.multiply,
+    "negative": np.negative,
+    "sqrt": np.sqrt,
+    "subtract": np.subtract,
+}
+"""On floating-point numbers; TVM's integers may overflow and divide in other ways."""
+
+_SAME_DATA = frozenset(["expand_dims", "reshape", "squeeze"])
+
+
+def folding_pass() -> Any:
+    """A Relay pass in the place of `relay.transform.FoldConstant`; of "main" it needs no types."""
+    tvm = load_tvm()
+    infer, rest = tvm.relay.transform.InferType(), tvm.relay.transform.FoldConstant()
+
+    def fold(module: Any, _: Any) -> Any:
+        return rest(infer(_folded(infer(module))))
+
+    return tvm.transform.module_pass(fold, opt_level=0, name="FoldConstantWithNumPy")
+
+
+def _folded(module: Any) -> Any:
+    """The module, its constants of "main" folded as far as the tables go."""
+    tvm = load_tvm()
+    relay = tvm.relay
+    main = module["main"]
+    made: dict[Any, Any] = {}
+
+    def visit(expression: Any) -> None:
+        if isinstance(expression, relay.Call) and isinstance(expression.op, tvm.ir.Op):
+            arguments = [made.get(each, each) for each in expression.args]
+            value = _value(expression, arguments)
+            made[expression] = _with_arguments(expression, arguments) if value is None else value
+        elif isinstance(expression, relay.Tuple):
+            fields = [made.get(each, each) for each in expression.fields]
+            made[expression] = expression if _same(fields, expression.fields) else relay.Tuple(fields)
+        elif isinstance(expression, relay.TupleGetItem):
+            whole = made.get(expression.tuple_value, expression.tuple_value)
+            same = whole.same_as(expression.tuple_value)
+            made[expression] = expression if same else relay.TupleGetItem(whole, expression.index)
+
+    relay.analysis.post_order_visit(main.body, visit)
+    body = made.get(main.body, main.body)
+    if body.same_as(main.body):
+        return module
+    return tvm.IRModule(
+        {**module.functions, module.get_global_var("main"): relay.Function(main.params, body)}
+    )
+
+
+def _with_arguments(call: Any, arguments: list[Any]) -> Any:
+    if _same(arguments, call.args):
+        return call
+    return load_tvm().relay.Call(call.op, arguments, call.attrs, call.type_args)
+
+
+def _same(some: Any, others: Any) -> bool:
+    return all(a.same_as(b) for a, b in zip(some, others, strict=True))
+
+
+def _value(call: Any, arguments: list[Any]) -> Any:
+    """A call of constants as a constant; None where it is not one, or its operator is not known here."""
+    relay = load_tvm().relay
+    name, operands = str(call.op.name), arguments
+    if name == "concatenate" and isinstance(arguments[0], relay.Tuple):
+        operands = list(arguments[0].fields)
+    if not operands or not all(isinstance(each, relay.Constant) for each in operands):
+        return None
+    found = _evaluated(name, call, [each.data.numpy() for each in operands])
+    if found is None:
+        return None
+    kind = call.checked_type
+    if found.shape != tuple(map(int, kind.shape)) or str(found.dtype) != str(kind.dtype):
+        return None
+    return relay.const(np.ascontiguousarray(found), str(kind.dtype))
+
+
+def _evaluated(name: str, call: Any, values: list[Array]) -> Array | None:
+    if name in _ARITHMETIC:
+        if any(each.dtype.kind != "f" for each in values):
+            return None
+        with np.errstate(all="ignore"):
+            return np.asarray(_ARITHMETIC[name](*values))
+    if name in _SAME_DATA:
+        return values[0].reshape([int(extent) for extent in call.checked_type.shape])
+    if name == "transpose":
+        axes = call.attrs.axes
+        return np.transpose(values[0], None if axes is None else [int(axis) for axis in axes])
+    if name == "broadcast_to":
+        return np.broadcast_to(values[0], [int(extent) for extent in call.checked_type.shape])
+    if name == "concatenate":
+        return np.concatenate(values, axis=int(call.attrs.axis))
+    if name == "layout_transform":
+        return _in_layout(values[0], str(call.attrs.src_layout), str(call.attrs.dst_layout))
+    return None
+
+
+def _in_layout(value: Array, before: str, after: str) -> Array | None:
+    """A tensor with its axes in another order; None where axes are split, as in "NCHW8c"."""
+    if not (before.isupper() and sorted(before) == sorted(after)) or len(before) != value.ndim:
+        return None
+    return np.transpose(value, [before.index(axis) for axis in after])
