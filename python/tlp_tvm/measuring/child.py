@@ -146,16 +146,6 @@ def run_kept(
     return Outcome(costs, NO_ERROR, "", time.monotonic() - began, doubtful)
 
 
-def wait(task: str, seconds: float) -> None:
-    """Wait while the machine is far slower than it was.
-
-    Args:
-        task: whose fastest program tells.
-        seconds: to wait at most.
-    """
-    _yardsticks.wait(task, seconds)
-
-
 def timed(module: Any, device: Any, arrays: list[Any], timing: Timing, cool: str = "") -> tuple[float, ...]:
     """Run a program over and over.
 

@@ -69,8 +69,7 @@ class MeasureSettings:
         hopeless: a program that takes this many times as long as the best of its task is timed for one run
             alone; 0 times all alike.
         again: how many times a program is timed again, after the others of its batch, if the machine was
-            slower than before while it was timed (`yardstick`).
-        wait_s: for the end of a time when it is far slower, each time before programs are timed again.
+            slower than before while it was timed, and it may be among the fastest (`yardstick`).
     """
 
     children: int = 2
@@ -79,8 +78,7 @@ class MeasureSettings:
     build_timeout_s: int = 20
     run_timeout_s: int = 10
     hopeless: float = 0.0
-    again: int = 2
-    wait_s: float = 2.0
+    again: int = 1
 
     def with_caches(self, best: str) -> MeasureSettings:
         """The same for what can be timed with cold caches, or cannot.
@@ -220,8 +218,6 @@ class MeasuringPool(abc.ABC):
             else:
                 yield i, outcome
         for left in reversed(range(self.settings.again)):
-            if waiting:
-                self._wait(next(iter(waiting)), built, inputs)
             for i, before in list(waiting.items()):
                 outcome = faster(before, self.run(built[i][0], inputs[i], left > 0))
                 if outcome.doubtful:
@@ -229,14 +225,6 @@ class MeasuringPool(abc.ABC):
                 else:
                     del waiting[i]
                     yield i, outcome
-
-    def _wait(self, i: int, built: Sequence[tuple[int, Outcome]], inputs: Sequence[Any]) -> None:
-        """Until the machine is not far slower than it was for the i-th program's task."""
-        began = time.monotonic()
-        seconds, child = self.settings.wait_s, self._owners[built[i][0]]
-        most = seconds + self.settings.run_timeout_s
-        ask(child, RUN_TIMEOUT, most, child_side.wait, self._key(inputs[i]), seconds)
-        self.spent["run"] += time.monotonic() - began
 
     # What a framework gives.
 

@@ -9,7 +9,6 @@ for much.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,16 +17,14 @@ from tlp_tvm.latency import latency_of_costs
 STEADY = 1.04
 """Times as slow as before that the machine still counts as steady; timings of a program differ by 1 to 2%."""
 
-FAR_SLOWER = 1.2
-"""Times as slow as before that are worth waiting for the end of: that is short."""
-
 WORTH_IT = 1.5
-"""Where the machine is far slower, up to so many times the fastest latency a program is timed again."""
+"""A program that takes more times its task's lowest latency is timed once, not thrice."""
 
 NEAR = 1.15
-"""The same where it is a little slower: then only what may be the fastest is timed again."""
+"""Up to so many times the lowest latency, with the slowing taken off, a doubtful program is timed again."""
 
-_POLL_S = 0.05
+_SLOWEST = 2.0
+"""Times as slow as before that a host makes a machine."""
 
 MOST = 32
 """Tasks whose fastest program is kept."""
@@ -73,24 +70,11 @@ class Yardsticks:
             costs: seconds a run, of each repeat.
         """
         fastest, latency = self._fastest[task], latency_of_costs(costs)
-        if latency > 2 * WORTH_IT * fastest.latency:  # no host is as slow as that
+        if latency > _SLOWEST * NEAR * fastest.latency:
             return False
         slower = _slower(fastest)
         unsteady = slower > STEADY or max(costs) > STEADY * min(costs)
-        worth_it = WORTH_IT if slower > FAR_SLOWER else NEAR
-        return unsteady and latency < worth_it * max(slower, 1.0) * fastest.latency
-
-    def wait(self, task: str, seconds: float) -> None:
-        """Wait while the machine is far slower than it was.
-
-        Args:
-            task: whose fastest program tells; nothing is waited for if there is none.
-            seconds: to wait at most.
-        """
-        end = time.monotonic() + seconds
-        fastest = self._fastest.get(task)
-        while fastest is not None and _slower(fastest) > FAR_SLOWER and time.monotonic() < end:
-            time.sleep(_POLL_S)
+        return unsteady and latency < NEAR * max(slower, 1.0) * fastest.latency
 
 
 def _slower(fastest: _Fastest) -> float:
