@@ -55,7 +55,7 @@ class Timing:
         repeat: timings, after a run that is not timed.
         min_repeat_ms: each timing repeats the program until this much time has passed.
         once_above_ms: a program that takes longer than this is timed for one run alone.
-        short_above_ms: a program that takes longer than this has one timing, not `repeat`.
+        short_above_ms: a program that takes longer than this has one timing, not `repeat`; 0 for none.
         realtime: whether nothing else runs on a core that times (needs the right to a real-time priority).
         caches: one of `CACHES`: "cold", without the weights before each run of a program for a CPU, as when a
             network runs; or "warm", as a program that runs over and over leaves them. Files that do not say
@@ -65,9 +65,13 @@ class Timing:
     repeat: int = 3
     min_repeat_ms: int = 20
     once_above_ms: float = 150.0
-    short_above_ms: float = float("inf")
+    short_above_ms: float = 0.0
     realtime: bool = False
     caches: str = COLD
+
+    def is_enough(self, seconds: float) -> bool:
+        """Whether the first timing of a program says already that it is slow."""
+        return 0 < self.short_above_ms < seconds * 1e3
 
 
 @dataclass(frozen=True)
@@ -201,7 +205,7 @@ def _timed_cold(module: Any, device: Any, arrays: list[Any], timing: Timing, coo
     began = time.perf_counter()
     first = statistics.median(seconds_of(_FEWEST))
     each = (time.perf_counter() - began) / (_FEWEST + 1)  # the timer has a run of its own before
-    if first * 1e3 > timing.short_above_ms:
+    if timing.is_enough(first):
         return (first,)
     runs = min(_MOST, max(_FEWEST, int(timing.min_repeat_ms * 1e-3 / each)))
     found = seconds_of(runs * timing.repeat)  # in one go: emptying the caches takes longer than most programs
@@ -211,7 +215,7 @@ def _timed_cold(module: Any, device: Any, arrays: list[Any], timing: Timing, coo
 def _repeated(seconds: Callable[[], float], timing: Timing) -> tuple[float, ...]:
     """A timing, and the others where it does not say already that the program is slow."""
     first = seconds()
-    again = timing.repeat - 1 if first * 1e3 <= timing.short_above_ms else 0
+    again = 0 if timing.is_enough(first) else timing.repeat - 1
     return (first, *(seconds() for _ in range(again)))
 
 

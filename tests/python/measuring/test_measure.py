@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 import os
 import signal
 import subprocess
@@ -158,6 +159,10 @@ def test_a_program_that_is_slow_to_run_is_timed_once(one_program: dict[int, str]
     child._yardsticks.note("task", (0.2,), lambda: 0.4)
 
     assert not run_here(one_program, True, 0.21).doubtful
+
+
+def test_how_programs_are_measured_is_json_for_any_reader() -> None:
+    json.dumps(dataclasses.asdict(MeasureSettings()), allow_nan=False)
 
 
 class Scripted(StatePool):

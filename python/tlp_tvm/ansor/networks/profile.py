@@ -16,8 +16,9 @@ from tlp_tvm.tuning.network.operator_times import Ran
 from tlp_tvm.tuning.network.turns import in_fresh_thread
 
 _RUNS = 60
-"""Of the whole network; an operator's time is the median over them. Before each, TVM warms up with three. On a
-virtual machine whose speed varies by a fifth, fifteen leave an error of 6%, where 2% decide (`inside.GAIN`)."""
+"""Of the whole network; an operator's time is the median over them. Before each, TVM warms up with three.
+
+On a virtual machine whose speed varies by a fifth, fifteen leave an error of 6%, where 2% decide."""
 
 _LIMIT_S = 3.0
 """After which a network is not run again: what is slow is known well enough by fewer runs."""
