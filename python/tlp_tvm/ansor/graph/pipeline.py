@@ -39,12 +39,13 @@ class Pass:
 
 
 def _relay_passes(*names: str) -> Callable[[Any], Any]:
+    """Passes of TVM's in their order; one that an older TVM lacks is left out."""
+
     def apply(module: Any) -> Any:
         tvm = load_tvm()
-        passes = [
-            folding_pass() if name == "FoldConstant" else getattr(tvm.relay.transform, name)()
-            for name in names
-        ]
+        ours = {"FoldConstant": folding_pass}
+        makers = [ours.get(name) or getattr(tvm.relay.transform, name, None) for name in names]
+        passes = [make() for make in makers if make is not None]
         with tvm.transform.PassContext(opt_level=4):
             return tvm.transform.Sequential([tvm.relay.transform.InferType(), *passes])(module)
 

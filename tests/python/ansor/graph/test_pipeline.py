@@ -95,6 +95,13 @@ def test_a_convolution_pads_by_itself() -> None:
     np.testing.assert_allclose(outputs_of(after.module)[0], outputs_of(before)[0], rtol=1e-4, atol=1e-5)
 
 
+def test_a_pass_that_an_older_tvm_lacks_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    transform = load_tvm().relay.transform
+    monkeypatch.delattr(transform, "FoldExplicitPadding")
+
+    assert "channels last" in prepare(convolutional(), {}, cpu()).passes
+
+
 @pytest.mark.parametrize("network", ["resnet_18-64", "mobilenet-64", "bert_tiny-16"])
 def test_what_a_build_leaves_out_would_change_nothing(network: str) -> None:
     tvm = load_tvm()
