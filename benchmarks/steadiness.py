@@ -61,8 +61,8 @@ def of_run(run: Path, network: str, begin: int, count: int) -> list[Any]:
     target = load_tvm().target.Target(json.loads((run / "run.json").read_text())["target"])
     tasks = {each.workload_key: each.task for each in plan_tasks([network], target, lambda _: None)}
     read = auto_scheduler.measure_record.load_record_from_string
-    lines = [line for line in (run / "log.json").read_text().splitlines() if read(line)[1].error_no == 0]
-    programs = [read(line)[0] for line in lines[begin : begin + count]]
+    records = map(read, (run / "log.json").read_text().splitlines())
+    programs = [program for program, result in records if result.error_no == 0][begin : begin + count]
     return [auto_scheduler.MeasureInput(tasks[str(each.task.workload_key)], each.state) for each in programs]
 
 
@@ -86,6 +86,8 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=8)
     options = parser.parse_args()
+    if options.run and not options.network:
+        parser.error("--run: expected --network too, found none; give the file or name that was tuned")
     cpu = this_cpu()
     os.environ["TVM_NUM_THREADS"] = str(cpu.cores)
     if options.run:

@@ -18,7 +18,7 @@ STEADY = 1.04
 """Times as slow as before that the machine still counts as steady; timings of a program differ by 1 to 2%."""
 
 WORTH_IT = 1.5
-"""A program that takes more times its task's lowest latency is timed once, not thrice."""
+"""A program that takes longer than so many times its task's lowest latency has one timing."""
 
 NEAR = 1.15
 """Up to so many times the lowest latency, with the slowing taken off, a doubtful program is timed again."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.ansor.graph.padded_forms import shape_of
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 Array = NDArray[Any]
@@ -30,7 +31,7 @@ _SAME_DATA = frozenset(["expand_dims", "reshape", "squeeze"])
 
 
 def folding_pass() -> Any:
-    """A Relay pass in the place of `relay.transform.FoldConstant`; of "main" it needs no types."""
+    """A Relay pass in the place of `relay.transform.FoldConstant`; it infers types by itself."""
     tvm = load_tvm()
     infer, rest = tvm.relay.transform.InferType(), tvm.relay.transform.FoldConstant()
 
@@ -90,10 +91,10 @@ def _value(call: Any, arguments: list[Any]) -> Any:
     found = _evaluated(name, call, [each.data.numpy() for each in operands])
     if found is None:
         return None
-    kind = call.checked_type
-    if found.shape != tuple(map(int, kind.shape)) or str(found.dtype) != str(kind.dtype):
+    kind = str(call.checked_type.dtype)
+    if found.shape != shape_of(call) or str(found.dtype) != kind:
         return None
-    return relay.const(np.ascontiguousarray(found), str(kind.dtype))
+    return relay.const(np.ascontiguousarray(found), kind)
 
 
 def _evaluated(name: str, call: Any, values: list[Array]) -> Array | None:
@@ -103,12 +104,12 @@ def _evaluated(name: str, call: Any, values: list[Array]) -> Array | None:
         with np.errstate(all="ignore"):
             return np.asarray(_ARITHMETIC[name](*values))
     if name in _SAME_DATA:
-        return values[0].reshape([int(extent) for extent in call.checked_type.shape])
+        return values[0].reshape(shape_of(call))
     if name == "transpose":
         axes = call.attrs.axes
         return np.transpose(values[0], None if axes is None else [int(axis) for axis in axes])
     if name == "broadcast_to":
-        return np.broadcast_to(values[0], [int(extent) for extent in call.checked_type.shape])
+        return np.broadcast_to(values[0], shape_of(call))
     if name == "concatenate":
         return np.concatenate(values, axis=int(call.attrs.axis))
     if name == "layout_transform":

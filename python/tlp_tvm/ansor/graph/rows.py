@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm.ansor.graph.constants import folding_pass
+from tlp_tvm.ansor.graph.padded_forms import Shape, shape_of
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 _UNARY = frozenset(
@@ -42,8 +43,6 @@ _BINARY = frozenset(["add", "divide", "maximum", "minimum", "multiply", "power",
 _REDUCTIONS = frozenset(["max", "mean", "min", "sum"])
 _SAME_DATA = frozenset(["broadcast_to", "expand_dims", "reshape", "squeeze"])
 _LAST_AXIS = frozenset({"nn.softmax", "nn.fast_softmax"})
-
-Shape = tuple[int, ...]
 
 
 def with_fewer_axes(module: Any) -> Any:
@@ -101,7 +100,7 @@ class _Rewriter:
             self._short[call] = short
         elif _is_same_data(call):
             self._plain[call] = self._reshaped(
-                self._plain_of(call.args[0]), _shape(call.args[0]), _shape(call)
+                self._plain_of(call.args[0]), shape_of(call.args[0]), shape_of(call)
             )
         else:
             arguments = [self._plain_of(each) for each in call.args]
@@ -118,7 +117,7 @@ class _Rewriter:
         ranks = [self._short[argument][1] for argument in call.args if argument in self._short]
         if not ranks and name in _REDUCTIONS and _reduces_last(call):  # as a layer norm begins
             ranks = [2]
-        if not ranks or len(_shape(call)) < ranks[0]:
+        if not ranks or len(shape_of(call)) < ranks[0]:
             return None
         short = self._any_other(name, call, ranks[0])
         return None if short is None else (short, ranks[0])
@@ -128,11 +127,11 @@ class _Rewriter:
         if name in _UNARY:
             return relay.Call(call.op, [self._short_of(call.args[0], rank)], call.attrs)
         if name in _BINARY:
-            operands = [self._operand(argument, _shape(call), rank) for argument in call.args]
+            operands = [self._operand(argument, shape_of(call), rank) for argument in call.args]
             return None if None in operands else relay.Call(call.op, operands, call.attrs)
         if name in _SAME_DATA:
-            tail = _shape(call)[1 - rank :]
-            same = _is_same_data(call) and _shape(call.args[0])[1 - rank :] == tail
+            tail = shape_of(call)[1 - rank :]
+            same = _is_same_data(call) and shape_of(call.args[0])[1 - rank :] == tail
             return self._short_of(call.args[0], rank) if same else None
         if name == "nn.bias_add" and _is_last(call.attrs.axis, call):
             return relay.nn.bias_add(
@@ -145,7 +144,7 @@ class _Rewriter:
             function = getattr(relay, name)
             return function(self._short_of(call.args[0], rank), axis=[rank - 1], keepdims=True)
         if name == "variance" and _reduces_last(call):
-            data, mean = (self._operand(each, _shape(call.args[0]), rank) for each in call.args)
+            data, mean = (self._operand(each, shape_of(call.args[0]), rank) for each in call.args)
             return relay.variance(data, [rank - 1], True, with_mean=mean)
         return None
 
@@ -161,7 +160,7 @@ class _Rewriter:
 
     def _operand(self, argument: Any, shape: Shape, rank: int) -> Any:
         """An operand of an element-wise operator of that shape, in short; None for another broadcast."""
-        own = _shape(argument)
+        own = shape_of(argument)
         if not own:
             return self._plain_of(argument)
         if own == shape:
@@ -177,14 +176,14 @@ class _Rewriter:
     def _plain_of(self, expression: Any) -> Any:
         if expression not in self._plain:
             short, rank = self._short[expression]
-            shape = _shape(expression)
+            shape = shape_of(expression)
             self._plain[expression] = self._reshaped(short, _short_shape(shape, rank), shape)
         return self._plain[expression]
 
     def _short_of(self, expression: Any, rank: int) -> Any:
         if expression in self._short and self._short[expression][1] == rank:
             return self._short[expression][0]
-        shape = _shape(expression)
+        shape = shape_of(expression)
         after = _short_shape(shape, rank)
         if (expression, after) not in self._made:
             self._made[expression, after] = self._reshaped(self._plain_of(expression), shape, after)
@@ -218,22 +217,18 @@ def _is_same_data(call: Any) -> bool:
     """Whether a call gives the numbers of its argument in their order."""
     if str(call.op.name) not in _SAME_DATA:
         return False
-    return math.prod(_shape(call.args[0])) == math.prod(_shape(call))
+    return math.prod(shape_of(call.args[0])) == math.prod(shape_of(call))
 
 
 def _is_last(axis: Any, call: Any) -> bool:
-    return int(axis) in {-1, len(_shape(call)) - 1}
+    return int(axis) in {-1, len(shape_of(call)) - 1}
 
 
 def _reduces_last(call: Any) -> bool:
     """Whether a reduction is over the last axis, and keeps it."""
-    rank, axes = len(_shape(call.args[0])), call.attrs.axis
+    rank, axes = len(shape_of(call.args[0])), call.attrs.axis
     only_last = axes is not None and [int(axis) % rank for axis in axes] == [rank - 1]
     return bool(only_last and call.attrs.keepdims and not call.attrs.exclude)
-
-
-def _shape(expression: Any) -> Shape:
-    return tuple(int(extent) for extent in expression.checked_type.shape)
 
 
 def _short_shape(shape: Shape, rank: int) -> Shape:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.graph.constants import folding_pass
-from tlp_tvm.ansor.graph.pipeline import Prepared
+from tlp_tvm.ansor.graph.pipeline import ALL, Prepared, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.measuring.work import LEFT_OUT
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
@@ -31,17 +30,12 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
         TuningError: TVM cannot compile it.
     """
     tvm = load_tvm()
-    relay = tvm.relay
     try:
+        if len(module.functions) == 1:  # what the build does first itself, but constants take longer there
+            prepared = prepare(module, parameters, target, [name for name in ALL if name != "inference"])
+            module, parameters = prepared.module, prepared.parameters
         with tvm.transform.PassContext(opt_level=3):
-            if (
-                len(module.functions) == 1
-            ):  # what the build does first itself, but constants take longer there
-                main = relay.build_module.bind_params_by_name(module["main"], parameters)
-                first = [relay.transform.InferType(), relay.transform.SimplifyInference(), folding_pass()]
-                module = tvm.transform.Sequential(first)(tvm.IRModule.from_expr(main))
-                parameters = {}
-            return relay.build(module, target=target, params=parameters)
+            return tvm.relay.build(module, target=target, params=parameters)
     except (tvm.TVMError, RuntimeError) as failure:
         raise TuningError(
             f"expected a network that TVM can compile for {target.kind.name}, found: {_reason(failure)}; "
