@@ -21,6 +21,8 @@ class PlannedTask(abc.ABC):
     """Network -> how often it appears there."""
     workload: int = -1
     """Line of the folder's table of workloads, where the framework has one."""
+    held_out: bool = False
+    """Whether its networks judge models and teach none, whatever their names say."""
 
     @property
     def workload_line(self) -> str | None:
@@ -50,7 +52,10 @@ class PlannedTask(abc.ABC):
     @property
     def split(self) -> str:
         """Where evaluation holds out one of its networks, "test"; else "train"."""
-        return "test" if any(split_of(name) == "test" for name in self.weights) else "train"
+        return "test" if any(self._split_in(name) == "test" for name in self.weights) else "train"
+
+    def _split_in(self, network: str) -> str:
+        return "test" if self.held_out else split_of(network)
 
     @property
     def entries(self) -> list[dict[str, Any]]:
@@ -58,7 +63,7 @@ class PlannedTask(abc.ABC):
         return [
             {
                 "task": self.id,
-                "split": split_of(network),
+                "split": self._split_in(network),
                 "network": network,
                 "weight": weight,
                 "workload_key": self.workload_key,

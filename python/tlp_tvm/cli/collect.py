@@ -40,6 +40,9 @@ def collect(
         str,
         typer.Option(help="Name of the platform. Default: its processor, vectors, threads: zen4-avx512-2t."),
     ] = "",
+    held_out: Annotated[
+        bool, typer.Option("--test", help="Mark the tasks as test tasks, which judge models and teach none.")
+    ] = False,
     programs: Annotated[int, typer.Option(min=1, help="Programs per task, earlier ones included.")] = 64,
     evolved: Annotated[
         float, typer.Option(min=0, max=1, help="Share of evolved programs; the others are random.")
@@ -99,6 +102,7 @@ def collect(
         out=out,
         target=target,
         platform=platform,
+        held_out=held_out,
         programs=programs,
         evolved=evolved,
         model=model,

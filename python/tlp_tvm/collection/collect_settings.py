@@ -23,6 +23,7 @@ class CollectSettings:
         out: a dataset folder; an existing one is resumed.
         target: TVM target; empty for this machine's CPU.
         platform: name of the folder's column of labels; empty for one out of the target.
+        held_out: whether the networks judge models and teach none: their tasks are then in the split "test".
         programs: wanted of each task, those that the folder has included.
         evolved: share of them that an evolutionary search, led by the task's own measurements, finds; the
             others are random.
@@ -46,6 +47,7 @@ class CollectSettings:
     out: Path
     target: str = ""
     platform: str = ""
+    held_out: bool = False
     programs: int = 64
     evolved: float = 0.5
     model: str = ""

@@ -90,6 +90,8 @@ class _Collection:
                 others = self._programs_from()
                 split_for = self._split_for(others)
                 tasks = self.framework.plan(settings.networks, target, self.observer.step, split_for)
+                for task in tasks:
+                    task.held_out = settings.held_out
                 folder.begin(self._description(target, how, split_for or target), tasks)
                 sources = self._sources(tasks, folder, others, prior)
                 if choose is not None:

@@ -165,7 +165,14 @@ class CollectionFolder:
         known = [entry for entry in self._table if entry["workload_key"] == task.workload_key]
         networks = {entry["network"] for entry in known}
         measured = any(entry.get("measured", True) for entry in known)
+        splits = {entry["network"]: entry["split"] for entry in task.entries}
         for entry in known:  # a test network of an earlier call keeps the task on its side
+            expected = splits.get(entry["network"], entry["split"])
+            if entry["split"] != expected:
+                raise CollectionError(
+                    f"{self.path / TASK_TABLE}: expected {entry['network']} in the split {entry['split']}, "
+                    f"as before, found {expected}; give --test as before, or {CURE}"
+                )
             task.weights.setdefault(entry["network"], int(entry["weight"]))
         self._table += [
             {**entry, "measured": measured} for entry in task.entries if entry["network"] not in networks

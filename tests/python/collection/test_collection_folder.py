@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tlp_tvm.collection.folder import CollectionFolder
 from tlp_tvm.collection.packing import pack
 from tlp_tvm.errors import CollectionError, DatasetError
+from tlp_tvm.planned_task import PlannedTask
 from tlp_tvm.records.source import TASK_TABLE, WORKLOADS, workload_lines
 
 
@@ -60,3 +62,26 @@ def test_a_table_of_tasks_that_is_none_is_refused(tmp_path: Path) -> None:
         table.write_text('[{"network": "mlp"}]')
         with pytest.raises(CollectionError, match='entry 0: expected "workload_key" as str, found None'):
             folder.begin({"framework": "ansor"}, [])
+
+
+class Product(PlannedTask):
+    workload_key, flop, desc = "[]", 1.0, "product"
+
+
+def test_tasks_that_judge_stay_in_the_split_that_they_began_in(tmp_path: Path) -> None:
+    described = {"framework": "ansor"}
+    with CollectionFolder(tmp_path, "here") as folder:
+        judging = Product(None, {"unseen": 2}, held_out=True)
+        folder.begin(described, [judging])
+        folder.append(judging, "{}")
+        (file,) = folder.files(judging)
+        assert file.parent.name == "test"
+        assert [entry["split"] for entry in json.loads((tmp_path / TASK_TABLE).read_text())] == ["test"]
+
+        with pytest.raises(CollectionError) as refused:
+            folder.begin(described, [Product(None, {"unseen": 2})])
+        assert str(refused.value) == (
+            f"{tmp_path / TASK_TABLE}: expected unseen in the split test, as before, found train; "
+            "give --test as before, or choose another `platform` or `out`"
+        )
+        folder.begin(described, [Product(None, {"unseen": 2, "other": 1}, held_out=True)])
