@@ -23,13 +23,22 @@ def test_the_tables_are_those_of_the_kept_results(results: ModuleType) -> None:
     text = (ROOT / "docs" / "results.md").read_text()
     kept = [name for name in results.PARTS if (results.KEPT / f"{name}.json").exists()]
 
-    assert "shipped" in kept
+    assert "judged" in kept
     for name in kept:
         said = json.loads((results.KEPT / f"{name}.json").read_text())
         assert results.tables(name, said) in text, f"{name}: run results.py --tables"
         assert said["command"] == results.PARTS[name].line
-    shipped = json.loads((results.KEPT / "shipped.json").read_text())
-    assert results.shipped_table(shipped) in (ROOT / "README.md").read_text(), "run results.py --tables"
+    judged = json.loads((results.KEPT / "judged.json").read_text())
+    assert results.readme_table(judged) in (ROOT / "README.md").read_text(), "run results.py --tables"
+
+
+def test_the_table_of_uniqueness_is_that_of_the_kept_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    uniqueness = importlib.import_module("uniqueness")
+    kept = json.loads(uniqueness.KEPT.read_text())
+
+    assert "build/dataset-x86" in kept
+    assert "\n".join(uniqueness.lines(kept)) in uniqueness.PAGE.read_text(), "run uniqueness.py --tables"
 
 
 def test_figures_of_code_that_has_changed_since_are_flagged(
