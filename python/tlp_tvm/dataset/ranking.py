@@ -73,8 +73,8 @@ def ranked_groups(
         near: workload keys of the tasks that have a near-duplicate among the training tasks.
 
     Raises:
-        DatasetError: a task that a table lists has no program that ran on a platform where others have. A
-            smaller sum would look fine. Or no task has any.
+        DatasetError: a task that a table lists has no program that ran on a platform where others of its
+            network have. A smaller sum would look fine. Or no task has any.
     """
     if not where_measured:
         check_measured(dataset)
@@ -167,9 +167,11 @@ def check_measured(dataset: MeasuredDataset) -> None:
 
 
 def _check_measured(dataset: MeasuredDataset, platform: str, measured: Collection[int]) -> None:
-    """A platform without any of the tasks is not judged, which says nothing false."""
+    """A platform or network without any of its tasks there is not judged, which says nothing false."""
+    judged = {network for i in measured for network in dataset.tasks[i].weights}
     for i, task in enumerate(dataset.tasks):
-        if measured and i not in measured and task.is_listed:
+        wanted = not judged.isdisjoint(task.weights) or (measured and not task.weights)
+        if wanted and i not in measured and task.is_listed:
             raise DatasetError(
                 f"platform {platform}: expected measured programs of {task.workload_key} "
                 f"({', '.join(task.weights) or 'no network'}), found none that ran; measure that task, "

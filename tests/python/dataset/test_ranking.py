@@ -104,6 +104,21 @@ def test_a_missing_task_fails(data: MeasuredDataset, tmp_path: Path) -> None:
     assert len(ranking_rows(passed_over, np.zeros(passed_over.latencies.shape))) == 6
 
 
+def test_a_network_that_a_platform_has_not_measured_at_all_is_not_judged_there(
+    data: MeasuredDataset, tmp_path: Path
+) -> None:
+    table = json.loads((tmp_path / "tasks.json").read_text())
+    table.append({"workload_key": workload(9), "network": "elsewhere", "weight": 1, "split": "test"})
+    (tmp_path / "tasks.json").write_text(json.dumps(table))
+    added = load_measured(tmp_path, LAYOUT).of_split("test")
+
+    rows = ranking_rows(added, np.zeros(added.latencies.shape))
+
+    test = data.of_split("test")
+    before = ranking_rows(test, np.zeros(test.latencies.shape))
+    assert [(row.network, row.tasks) for row in rows] == [(row.network, row.tasks) for row in before]
+
+
 def test_tasks_of_plain_logs_count_where_their_programs_ran(data: MeasuredDataset, tmp_path: Path) -> None:
     logs = [str(file) for file in sorted(tmp_path.rglob("*.json.gz"))]
     logs.remove(str(tmp_path / "alpha" / "test" / "task5.json.gz"))
