@@ -45,6 +45,15 @@ class Cpu:
         mcpu = f" -mcpu={self.mcpu}" if self.mcpu else ""
         return f"llvm{mcpu} -num-cores={self.cores}"
 
+    def threads(self, target: str) -> int:
+        """How many threads a program for a target takes here.
+
+        Args:
+            target: TVM's, as text; without -num-cores it runs on all cores.
+        """
+        named = _cores_named(target)
+        return min(named, self.cores) if named else self.cores
+
     def platform(self, target: str) -> str:
         """A name for measurements here: processor, vectors and threads, e.g. "zen4-avx512-2t".
 
@@ -57,8 +66,14 @@ class Cpu:
         mcpu = re.search(r"\bmcpu\W+([\w.-]+)", target)
         if mcpu is None:
             return ""
-        threads = re.search(r"\bnum-cores\W+(\d+)", target)
-        return f"{self.generation}-{_VECTORS.get(mcpu[1], mcpu[1])}-{threads[1] if threads else self.cores}t"
+        threads = _cores_named(target) or self.cores
+        return f"{self.generation}-{_VECTORS.get(mcpu[1], mcpu[1])}-{threads}t"
+
+
+def _cores_named(target: str) -> int:
+    """0 where a target names none."""
+    found = re.search(r"\bnum-cores\W+(\d+)", target)
+    return int(found[1]) if found else 0
 
 
 def this_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> Cpu:

@@ -25,6 +25,7 @@ from tlp_tvm.folder_lock import held
 from tlp_tvm.framework import DEFAULT, framework_named
 from tlp_tvm.logs import mend_log
 from tlp_tvm.machine.cpu import this_cpu
+from tlp_tvm.machine.loop_threads import set_loop_threads
 from tlp_tvm.measuring.child import WARM
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.pool import MeasureSettings
@@ -138,6 +139,7 @@ class _Tuning(Steps):
         settings = self.settings
         usual = str(read_run(settings.out).get("model_source", self.framework.default_model))
         self.tuner: Tuner = self.framework.tuner(settings, settings.model or usual, self.observer)
+        set_loop_threads(self.tuner.target)  # also for who loads the tuned network in this process
         with held(settings.out, TuningError, CURE):
             return self._run()
 

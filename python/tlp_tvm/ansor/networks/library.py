@@ -14,6 +14,7 @@ from tlp_tvm.ansor.loading.targets import runs_here
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import fresh_file
+from tlp_tvm.machine.loop_threads import set_loop_threads
 from tlp_tvm.tuning.network.tuned_library import (
     LIBRARY,
     Tensor,
@@ -35,6 +36,7 @@ def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:
         TuningError: there is no tuned network in it, or none that this machine and this TVM can run.
     """
     description, library = read_description(Path(folder), "ansor")
+    set_loop_threads(str(description["target"]))
     tvm = load_tvm()
     from tvm.contrib import graph_executor
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import fresh_file
+from tlp_tvm.machine.loop_threads import set_loop_threads
 from tlp_tvm.metaschedule.loading.locate import load_runtime
 from tlp_tvm.metaschedule.loading.targets import device_of, flags_of
 from tlp_tvm.metaschedule.networks.end_to_end import arrays_of
@@ -33,6 +34,7 @@ def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:
         TuningError: there is no tuned network in it, or none that this machine and this TVM can run.
     """
     description, library = read_description(Path(folder), "metaschedule")
+    set_loop_threads(str(description["target"]))
     tvm = load_runtime()
     from tvm import relax
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from tlp_tvm.machine.loop_threads import set_loop_threads
 from tlp_tvm.metaschedule.loading.locate import load_runtime
 from tlp_tvm.metaschedule.loading.targets import device_of
 
@@ -27,6 +28,7 @@ class RunGraph:
             results: as `Exported` has them.
             values: as `Exported` has them.
         """
+        set_loop_threads("llvm")
         tvm = load_runtime()
         from tvm import relax
 
