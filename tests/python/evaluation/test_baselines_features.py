@@ -85,6 +85,19 @@ def test_they_are_computed_once_and_the_same_each_time(
     np.testing.assert_array_equal(store_features(Corpus(source, LAYOUT), cache, print).rows, features.rows)
 
 
+def test_tasks_of_other_platforms_are_passed_over(source: Path, tmp_path: Path, cache: Path) -> None:
+    folder = tmp_path / "two"
+    shutil.copytree(source, folder)
+    shutil.move(folder / AVX2 / "train", folder / "elsewhere" / "train")
+    build_dataset([folder], tmp_path / "built")
+    corpus = Corpus(tmp_path / "built", LAYOUT, platforms=[AVX2])
+
+    found = store_features(corpus, cache, print)
+
+    assert list(found.missing.values()) == ["none of its programs ran on the chosen platforms"]
+    assert not any("without features" in note for note in found.notes(corpus))
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.usefixtures("features")
 def test_a_seed_says_it_all_and_seen_labels_count(name: str, corpus: Corpus, cache: Path) -> None:

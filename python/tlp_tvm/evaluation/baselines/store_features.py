@@ -56,7 +56,11 @@ class StoreFeatures:
 
     def notes(self, corpus: Corpus) -> list[str]:
         """What was left out of learning and judging, in words."""
-        without = [task for task in corpus.training_tasks if task in self.missing]
+        without = [
+            task
+            for task in corpus.training_tasks
+            if task in self.missing and len(corpus.whole.programs_of(task))
+        ]
         judged = np.isin(np.arange(len(corpus.whole)), corpus.judged_programs)
         asked = judged | np.isin(corpus.whole.task_index, corpus.training_tasks)
         lost = asked & (self.counts == 0) & ~np.isin(corpus.whole.task_index, list(self.missing))
@@ -107,6 +111,8 @@ def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
     tasks = sorted(judged | set(corpus.training_tasks))
     tell("reading the records of all programs")
     records = records_of(corpus, tasks)
+    elsewhere = [task for task in tasks if not records[task]]
+    tasks = [task for task in tasks if records[task]]
     folder = cache / "store-features" / corpus.whole.digest
     files = {task: folder / _file_name(corpus.whole.tasks[task], records[task]) for task in tasks}
     found = {task: content for task in tasks if (content := _read(files[task])) is not None}
@@ -124,6 +130,7 @@ def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
         task: f"none of its networks has it when built here: {', '.join(corpus.whole.tasks[task].weights)}"
         for task in wanted.values()
     }
+    missing |= dict.fromkeys(elsewhere, "none of its programs ran on the chosen platforms")
     of_program = np.zeros(len(corpus.whole), np.int64)
     for task, (_, counts) in found.items():
         of_program[corpus.whole.programs_of(task)] = counts
