@@ -167,14 +167,14 @@ class Framework(Protocol):
         """TVM's per-store features of recorded programs; takes minutes per network.
 
         Args:
-            tasks: workload key -> the networks that have it.
+            tasks: workload key -> the networks that have it, built-in names or files.
             targets: for which the networks may have been split into tasks.
             records: workload key -> its programs' records.
             tell: see `Tell`.
 
         Yields:
             A workload key, the (S, 164) rows of its programs, and the (n,) number of rows per program. Tasks
-            of networks that are not built in are left out.
+            of networks that are neither are left out.
         """
         ...
 

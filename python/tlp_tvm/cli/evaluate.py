@@ -78,6 +78,15 @@ Cache = Annotated[
     Path | None,
     typer.Option(help="Cache of features and finished trainings. Default: the user's cache folder."),
 ]
+Networks = Annotated[
+    list[Path] | None,
+    typer.Option(
+        exists=True,
+        file_okay=False,
+        help="Folder of the files of networks that are not built in, for baselines on per-store features. "
+        "Repeatable.",
+    ),
+]
 Picture = Annotated[Path | None, typer.Option(help="Draw the comparison to this file.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 
@@ -100,6 +109,7 @@ def evaluate(
     tasks: Tasks = 0,
     epochs: Epochs = None,
     cache: Cache = None,
+    networks: Networks = None,
     png: Picture = None,
     device: Device = "auto",
     as_json: JsonOption = False,
@@ -130,6 +140,7 @@ def evaluate(
         seen=seen,
         epochs=epochs,
         cache=cache or user_cache(),
+        networks=networks or (),
         png=png,
         device=device,
         as_json=as_json,

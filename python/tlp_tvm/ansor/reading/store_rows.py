@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import hardware_of, quiet_builds, target_of
 from tlp_tvm.ansor.networks.builtin import load_network
+from tlp_tvm.ansor.networks.network_files import is_network_file
+from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.errors import NetworkError, TuningError
 from tlp_tvm.framework import STORE_WIDTH
@@ -29,15 +31,17 @@ may have been split off for another platform than the one that measured them."""
 def rebuilt_tasks(
     tasks: Mapping[str, Mapping[str, int]], targets: Sequence[str], tell: Callable[[str], None]
 ) -> Iterator[Any]:
-    """Split built-in networks into tasks until all are there that are looked for; that takes minutes.
+    """Split networks into tasks until all are there that are looked for; that takes minutes.
+
+    Files are prepared as `collect` does, and split for the platforms' targets alone.
 
     Args:
-        tasks: workload key -> the networks that have it; what to look for.
+        tasks: workload key -> the networks that have it, built-in names or files; what to look for.
         targets: of the platforms; which tasks a network has depends on it.
         tell: receives a line before each step.
 
     Yields:
-        `auto_scheduler.SearchTask`, each once; those of networks that are not built in are left out.
+        `auto_scheduler.SearchTask`, each once; those of networks that are neither are left out.
     """
     wanted = dict(tasks)
     texts = list(dict.fromkeys([*targets, *OTHER_TARGETS]))
@@ -45,7 +49,7 @@ def rebuilt_tasks(
     while networks := Counter(n for weights in wanted.values() for n in weights if n not in tried):
         network = networks.most_common(1)[0][0]
         tried.add(network)
-        for text in list(texts):
+        for text in list(dict.fromkeys(targets)) if is_network_file(network) else list(texts):
             if not any(network in weights for weights in wanted.values()):
                 break
             tell(f"per-store features: splitting {network} into tasks, {len(wanted)} still to be found")
@@ -64,6 +68,8 @@ def _tasks_of(network: str, target_text: str) -> list[Any]:
     """None of what is no built-in network, or of a target that this TVM does not know."""
     try:
         target = target_of(target_text, here=False)
+        if is_network_file(network):
+            return [each.task for each in plan_tasks([network], target, lambda _: None)]
         with quiet_builds():
             return extract_tasks(load_network(network)[:2], str(target), hardware_of(target))[0]
     except (NetworkError, TuningError):

@@ -37,6 +37,8 @@ class Rankings:
     seen: str
     epochs: int | None
     cache: Path
+    networks: Sequence[Path]
+    """Folders of network files."""
     png: Path | None
     device: str
     as_json: bool
@@ -92,7 +94,12 @@ def evaluate_rankings(options: Rankings) -> None:
 
     counts = options.counts
     chosen = [name.strip() for name in options.baselines.split(",") if name.strip()]
-    settings = BaselineSettings(epochs=options.epochs or EPOCHS, cache=options.cache, device=options.device)
+    settings = BaselineSettings(
+        epochs=options.epochs or EPOCHS,
+        cache=options.cache,
+        network_files={file.stem: str(file) for folder in options.networks for file in folder.iterdir()},
+        device=options.device,
+    )
     baselines = make_baselines(chosen, settings)
     loaded = [load_model(model).to(options.device) for model in options.models]
     corpus = options.corpus(loaded[0] if loaded else None)

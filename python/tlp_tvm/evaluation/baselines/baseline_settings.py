@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +22,8 @@ class BaselineSettings:
     """Passes over the programs, of those that are networks; None for `PUBLISHED_EPOCHS`, or our recipe's."""
     cache: Path = field(default_factory=user_cache)
     """Holds per-store features and the training state of the published TLP."""
+    network_files: Mapping[str, str] = field(default_factory=dict)
+    """Name -> file of networks that are not built in; per-store features are computed from them."""
     device: str = "auto"
     """Of the networks: "auto", or torch's name."""
     most_programs: int = 200_000

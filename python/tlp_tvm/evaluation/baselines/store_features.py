@@ -1,9 +1,10 @@
 """TVM's per-store features of a corpus's programs, cached in one file per task.
 
 A program has a row of 164 numbers for each store of its lowered loops. Lowering needs the task itself, which
-records only name: tasks are split off the built-in networks again. TVM gives the rows of a program in the
-order of addresses, another one at every call, so rows are sorted: the same program has the same features.
-They do not depend on a CPU's -mcpu; a program's are computed for the first platform of the corpus.
+records only name: tasks are split off the networks again, built-in ones and given files. TVM gives the rows
+of a program in the order of addresses, another one at every call, so rows are sorted: the same program has
+the same features. They do not depend on a CPU's -mcpu; a program's are computed for the first platform of the
+corpus.
 
 The cache: <cache>/store-features/<dataset digest>/<task>-<digest of its programs>.npz with `rows` (S, 164)
 float32 and `counts` (n,) int32, the rows of each program; none where TVM could not lower it.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,25 +82,30 @@ class StoreFeatures:
         return self.rows[starts[programs][owner] + within], owner
 
 
-def store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
+def store_features(
+    corpus: Corpus, cache: Path, tell: Tell, network_files: Mapping[str, str] | None = None
+) -> StoreFeatures:
     """Features of the programs that are learned from and judged.
 
     Args:
         corpus: the programs.
         cache: where files are kept; tasks that are there are not computed again.
         tell: receives a line before each step. An interrupted run resumes at the same network.
+        network_files: name -> file of networks that are not built in.
 
     Raises:
         TvmNotFoundError: features are missing in the cache, and there is no TVM to compute them.
         DatasetError: there is nothing to learn from, or programs of another framework.
     """
     if KEPT not in corpus.kept:
-        corpus.kept[KEPT] = _store_features(corpus, cache, tell)
+        corpus.kept[KEPT] = _store_features(corpus, cache, tell, network_files or {})
     features: StoreFeatures = corpus.kept[KEPT]
     return features
 
 
-def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
+def _store_features(
+    corpus: Corpus, cache: Path, tell: Tell, network_files: Mapping[str, str]
+) -> StoreFeatures:
     framework = framework_named(corpus.whole.layout.framework)
     if not framework.has_store_rows:
         able = " or ".join(name for name in FRAMEWORKS if framework_named(name).has_store_rows)
@@ -117,7 +123,12 @@ def _store_features(corpus: Corpus, cache: Path, tell: Tell) -> StoreFeatures:
     files = {task: folder / _file_name(corpus.whole.tasks[task], records[task]) for task in tasks}
     found = {task: content for task in tasks if (content := _read(files[task])) is not None}
     wanted = {corpus.whole.tasks[task].workload_key: task for task in tasks if task not in found}
-    described = {key: corpus.whole.tasks[task].weights for key, task in wanted.items()}
+    described = {
+        key: {
+            network_files.get(name, name): times for name, times in corpus.whole.tasks[task].weights.items()
+        }
+        for key, task in wanted.items()
+    }
     records_of_key = {key: records[task] for key, task in wanted.items()}
     targets = [platform.target for platform in corpus.whole.platforms]
     for key, rows, counts in framework.store_rows(described, targets, records_of_key, tell):

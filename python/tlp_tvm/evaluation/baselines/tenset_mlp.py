@@ -68,7 +68,7 @@ class TenSetMLP:
 
     def fit(self, corpus: Corpus, seed: int, tell: Tell) -> dict[int, str]:
         """Compute features if need be, and train on all training tasks that have some, for each platform."""
-        self._features = store_features(corpus, self.settings.cache, tell)
+        self._features = store_features(corpus, self.settings.cache, tell, self.settings.network_files)
         self._corpus, self._models = corpus, []
         self.notes, unscored = self._features.notes(corpus), self._features.unscored(corpus)
         tasks = [task for task in corpus.training_tasks if task not in self._features.missing]

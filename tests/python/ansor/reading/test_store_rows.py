@@ -1,10 +1,33 @@
-"""Tasks of recorded programs, looked for in the built-in networks."""
+"""Tasks of recorded programs, looked for in networks."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+import torch
+
+from tlp_tvm.ansor.loading.targets import target_of
+from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.reading.store_rows import rebuilt_tasks
+
+TARGET = "llvm -mcpu=core-avx2"
 
 
 def test_networks_and_targets_that_are_not_known_give_no_task() -> None:
     tasks: dict[str, dict[str, int]] = {'["k", [4, 4]]': {"somebodys_net": 1}, "[]": {}}
-    assert list(rebuilt_tasks(tasks, ["llvm -mcpu=core-avx2", "abacus"], lambda words: None)) == []
+    assert list(rebuilt_tasks(tasks, [TARGET, "abacus"], lambda words: None)) == []
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_tasks_of_a_file_are_those_that_a_collection_has(tmp_path: Path) -> None:
+    file = str(tmp_path / "own.pt")
+    torch.jit.trace(torch.nn.Linear(32, 16), torch.zeros(8, 32)).save(file)  # type: ignore[no-untyped-call]
+    planned = plan_tasks([file], target_of(TARGET, here=False), lambda words: None)
+    keys = [each.workload_key for each in planned]
+    assert keys
+
+    found = list(rebuilt_tasks({key: {file: 1} for key in keys}, [TARGET], lambda words: None))
+
+    assert [str(task.workload_key) for task in found] == keys
+    assert list(rebuilt_tasks({key: {"own": 1} for key in keys}, [TARGET], lambda words: None)) == []
