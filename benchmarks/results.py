@@ -98,8 +98,8 @@ PARTS: dict[str, Part] = {
     "judged": Part(
         "Test networks, with cold weights",
         "`x86` learned from all platforms; the others from this one: `tlp` by our recipe (two networks; "
-        "`tlp-one`: one), TLP as published, XGBoost on the same sequences. Models on per-store features are "
-        "missing: they need the networks' files to rebuild programs, which the command does not take yet.",
+        "`tlp-one`: one), TLP as published, XGBoost on the same sequences. Models on per-store features were "
+        "not judged: at that commit they could not rebuild programs of networks in files.",
         (
             *("x86", JUDGED, "--platform", "zen3-avx2-2t"),
             *("--baselines", "tlp,tlp-one,published-tlp,xgboost-sequence"),
