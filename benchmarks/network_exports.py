@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,22 @@ def write(name: str, network: Network, folder: Path, *, exported: bool = True) -
         torch.jit.trace(module, x, check_trace=False).save(str(folder / f"{name}.pt"))  # type: ignore[no-untyped-call]
         if exported:
             torch.export.save(torch.export.export(module, (x,)), folder / f"{name}.pt2")
+
+
+def write_missing(networks: Mapping[str, Network], about: str) -> None:
+    """Write the TorchScript files of networks to the folder that the command line names; what is there stays.
+
+    Args:
+        networks: by the name of the file.
+        about: what the command does.
+    """
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    for name, network in networks.items():
+        if not (folder / f"{name}.pt").exists():
+            write(name, network, folder, exported=False)
+            sys.stdout.write(f"{folder / name}.pt\n")
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ from commits import checked_out
 from marked_pages import put
 from network_exports import NETWORKS
 from networks_page import draw, lines, summary
+from own_command import MAIN
 
 from tlp_tvm.beside.peer_kinds import PEERS
 from tlp_tvm.files import write_whole
@@ -38,7 +39,6 @@ KEPT = ROOT / "docs" / "results" / "networks.json"
 PAGE, PICTURE = ROOT / "docs" / "networks.md", ROOT / "docs" / "networks.png"
 README = ROOT / "README.md"
 EXPORTED, RUNS = ROOT / "build" / "networks", ROOT / "runs" / "networks"
-MAIN = "from tlp_tvm.cli.app import main; main()"
 ENVIRONMENTS = {"ansor": (".venv", ".pt"), "metaschedule": (".venv-metaschedule", ".pt2")}
 """Framework -> its environment, and the end of the file that it reads."""
 

@@ -16,10 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +23,7 @@ from typing import Any
 
 from commits import checked_out
 from marked_pages import put
+from own_command import answer_of
 
 from tlp_tvm.files import write_whole
 from tlp_tvm.machine.code import FIGURE_ROOMS, rooms_digest
@@ -41,7 +38,6 @@ JUDGED = "build/dataset-judged"
 METASCHEDULE = "build/dataset-metaschedule"
 LARGEST, GPUS = "build/public", "build/public-gpu"
 PUBLIC_GPUS = ("v100", "k80", "mi50")
-MAIN = "from tlp_tvm.cli.app import main; main()"
 METRICS = {ALL_NETWORKS: "published top", MEAN_OVER_TASKS: "mean top"}
 """The rows of an evaluation that are kept, and the heads of their columns; single networks would be ten times
 as much."""
@@ -201,12 +197,9 @@ def run(name: str, again: bool) -> dict[str, Any]:
         if known == (part.line, digest, part.weights):
             return before
     print(f"{name}: {part.line}", flush=True)
-    command = [sys.executable, "-c", MAIN, "evaluate", *part.command, "--json"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    said = json.loads(done.stdout.strip().splitlines()[-1])
-    rows = [row for row in said["results"] if row["network"] in KEPT_ROWS]
-    kept = {"command": part.line, **made_of(), "weights": part.weights, **said, "results": rows}
+    found = answer_of("evaluate", *part.command, OMP_NUM_THREADS="1")
+    rows = [row for row in found["results"] if row["network"] in KEPT_ROWS]
+    kept = {"command": part.line, **made_of(), "weights": part.weights, **found, "results": rows}
     write_whole(file, as_text(kept))
     print(f"{name}: done", flush=True)
     return kept
@@ -249,16 +242,11 @@ def heads(seen: list[int]) -> list[str]:
     ]
 
 
-def rankers_table(said: dict[str, Any], ends: Sequence[str] = tuple(PARTS_OF_TASKS)) -> list[str]:
-    """Both metrics, per platform, tasks and model.
-
-    Args:
-        said: what the command printed.
-        ends: which of `PARTS_OF_TASKS`.
-    """
+def rankers_table(said: dict[str, Any]) -> list[str]:
+    """Both metrics, per platform, tasks and model."""
     seen = sorted({row["seen"] for row in said["results"]})
     rows = {(row["platform"], row["ranker"], row["seen"], row["network"]): row for row in said["results"]}
-    ends = [end for end in ends if any(key[3].endswith(end) and end for key in rows) or not end]
+    ends = [end for end in PARTS_OF_TASKS if any(key[3].endswith(end) and end for key in rows) or not end]
     names = ["platform", *(["tasks"] if len(ends) > 1 else []), "model", *heads(seen)]
     lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     for platform in dict.fromkeys(key[0] for key in rows):

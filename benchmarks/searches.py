@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from marked_pages import put
+from own_command import MAIN
 
 from tlp_tvm.comparison.against import Against
 from tlp_tvm.comparison.matched_plot import draw_matched
@@ -36,7 +37,6 @@ from tlp_tvm.metrics.bootstrap import Interval
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results" / "searches"
 PICTURE = "matched.png"
-MAIN = "from tlp_tvm.cli.app import main; main()"
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,10 @@ judge.
 
 from __future__ import annotations
 
-import argparse
-import sys
-from pathlib import Path
 from typing import Any
 
 import torch
-from network_exports import FirstOutput, Network, image, text, write
+from network_exports import FirstOutput, Network, image, text, write_missing
 
 _EAGER: dict[str, Any] = {"attn_implementation": "eager"}
 
@@ -147,16 +144,5 @@ NETWORKS: dict[str, Network] = {
 """By the name of the file."""
 
 
-def main() -> None:
-    """Write them all; what is there stays."""
-    parser = argparse.ArgumentParser(description="Write the networks that judge models.")
-    parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
-    for name, network in NETWORKS.items():
-        if not (folder / f"{name}.pt").exists():
-            write(name, network, folder, exported=False)
-            sys.stdout.write(f"{folder / name}.pt\n")
-
-
 if __name__ == "__main__":
-    main()
+    write_missing(NETWORKS, "Write the networks that judge models.")

@@ -9,15 +9,12 @@ ConvNeXt, EfficientNet, T5, GPT, grouped and 3-D convolutions teach nothing: the
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import torch
-from network_exports import Network, image, text, write
+from network_exports import Network, image, text, write_missing
 
 _EAGER: dict[str, Any] = {"attn_implementation": "eager"}
 _BASIC: dict[str, Any] = {"layer_type": "basic"}
@@ -91,16 +88,5 @@ NETWORKS: dict[str, Network] = {
 """By the name of the file."""
 
 
-def main() -> None:
-    """Write them all; what is there stays."""
-    parser = argparse.ArgumentParser(description="Write the networks that models are trained on.")
-    parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
-    for name, network in NETWORKS.items():
-        if not (folder / f"{name}.pt").exists():
-            write(name, network, folder, exported=False)
-            sys.stdout.write(f"{folder / name}.pt\n")
-
-
 if __name__ == "__main__":
-    main()
+    write_missing(NETWORKS, "Write the networks that models are trained on.")

@@ -16,20 +16,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 from commits import checked_out
 from marked_pages import put
+from own_command import answer_of
 
 from tlp_tvm.files import write_whole
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results" / "uniqueness.json"
 PAGE = ROOT / "docs" / "results.md"
-MAIN = "from tlp_tvm.cli.app import main; main()"
 DATASETS = {
     "build/dataset-x86": ("ours, Ansor", ["paper-cpu", "ansor"]),
     "build/dataset-metaschedule": ("ours, MetaSchedule", ["metaschedule"]),
@@ -40,24 +38,15 @@ DATASETS = {
 
 def measured(dataset: str) -> dict[str, Any]:
     """What `tlp-tvm dataset stats` says of a dataset, as far as the table needs it."""
-    words = [
-        "dataset",
-        "stats",
-        dataset,
-        *(w for each in DATASETS[dataset][1] for w in ("--layout", each)),
-        "--json",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", MAIN, *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
-    )
-    said = json.loads(done.stdout.strip().splitlines()[-1])
-    noise = [platform["noise"]["median"] for platform in said["platforms"] if platform["noise"]]
+    words = ["dataset", "stats", dataset, *(w for each in DATASETS[dataset][1] for w in ("--layout", each))]
+    found = answer_of(*words)
+    noise = [platform["noise"]["median"] for platform in found["platforms"] if platform["noise"]]
     return {
-        "command": f"tlp-tvm {' '.join(words)}",
+        "command": f"tlp-tvm {' '.join(words)} --json",
         "commit": checked_out(),
-        "digest": said["digest"],
+        "digest": found["digest"],
         "noise": max(noise, default=None),
-        "collisions": said["collisions"],
+        "collisions": found["collisions"],
     }
 
 

@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from tlp_tvm.beside.runtimes import Job
 from tlp_tvm.errors import BesideError
+from tlp_tvm.machine.loop_threads import VARIABLE
 
 LOADING = 900.0
 """Seconds after which a peer is given up that has not loaded the network, as compilers may take minutes."""
@@ -88,7 +89,7 @@ def peer_process(job: Job, log: IO[Any]) -> Iterator[PeerProcess]:
     """
     words = [job.peer, job.network, job.folder, job.scratch, job.threads]
     threads = str(job.threads)
-    variables = {"OMP_NUM_THREADS": threads, "TVM_NUM_THREADS": threads, "PYTHONSAFEPATH": "1"}
+    variables = {"OMP_NUM_THREADS": threads, VARIABLE: threads, "PYTHONSAFEPATH": "1"}
     process = subprocess.Popen(
         [sys.executable, "-m", _CHILD, *map(str, words)],
         stdin=subprocess.PIPE,

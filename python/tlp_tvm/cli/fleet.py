@@ -9,6 +9,7 @@ import typer
 
 from tlp_tvm.cli.parts.common import console, one_sentence_errors
 from tlp_tvm.errors import CollectionError
+from tlp_tvm.machine.loop_threads import VARIABLE
 
 app = typer.Typer(help="Measure on other devices: one tracker, one server per device.", no_args_is_help=True)
 
@@ -68,7 +69,7 @@ def device(
 
     address = address_of(tracker)
     if threads:
-        os.environ["TVM_NUM_THREADS"] = str(threads)  # the server's sessions inherit it
+        os.environ[VARIABLE] = str(threads)  # the server's sessions inherit it
     server = framework_named(DEFAULT).server(host, port, key, address)
     console.print(f"device at {host}:{server.port} with key {key}", highlight=False)
     server.proc.join()

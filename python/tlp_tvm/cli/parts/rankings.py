@@ -97,7 +97,11 @@ def evaluate_rankings(options: Rankings) -> None:
     settings = BaselineSettings(
         epochs=options.epochs or EPOCHS,
         cache=options.cache,
-        network_files={file.stem: str(file) for folder in options.networks for file in folder.iterdir()},
+        network_files={  # of files with one name the .pt, not the .pt2
+            file.stem: str(file)
+            for folder in options.networks
+            for file in sorted(folder.iterdir(), reverse=True)
+        },
         device=options.device,
     )
     baselines = make_baselines(chosen, settings)

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.machine.loop_threads import VARIABLE
+
 _SMALL = 1e-3
 """Outputs are compared as if their largest value were at least this: below, the rounding of a tanh shows."""
 
@@ -88,7 +90,7 @@ def in_fresh_thread(work: Callable[[], T], threads: int) -> T:
         work: what to run.
         threads: of its parallel loops.
     """
-    with _environment("TVM_NUM_THREADS", str(threads)), ThreadPoolExecutor(1) as fresh_thread:
+    with _environment(VARIABLE, str(threads)), ThreadPoolExecutor(1) as fresh_thread:
         return fresh_thread.submit(work).result()
 
 
