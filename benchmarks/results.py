@@ -94,12 +94,13 @@ PARTS: dict[str, Part] = {
     "judged": Part(
         "Test networks, with cold weights",
         "`x86` learned from all platforms; the others from this one: `tlp` by our recipe (two networks; "
-        "`tlp-one`: one), TLP as published, XGBoost on the same sequences. Models on per-store features were "
-        "not judged: at that commit they could not rebuild programs of networks in files.",
+        "`tlp-one`: one), TLP as published, XGBoost on the same sequences, XGBoost and TenSet's MLP on TVM's "
+        "per-store features.",
         (
             *("x86", JUDGED, "--platform", "zen3-avx2-2t"),
-            *("--baselines", "tlp,tlp-one,published-tlp,xgboost-sequence"),
-            *("--seeds", "3", "--cache", "build/results"),
+            *("--baselines", "tlp,tlp-one,published-tlp,xgboost-sequence,xgboost-features,tenset-mlp"),
+            *("--seeds", "3", "--networks", "build/training", "--networks", "build/test"),
+            *("--cache", "build/results"),
         ),
     ),
     "shipped": Part(
