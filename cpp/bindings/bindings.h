@@ -21,6 +21,7 @@ using Embedding = pybind11::array_t<float, pybind11::array::c_style>;
 
 void RegisterBreeding(pybind11::module_& module);
 void RegisterLayout(pybind11::module_& module);
+void RegisterLoops(pybind11::module_& module);
 void RegisterNetwork(pybind11::module_& module);
 void RegisterRecords(pybind11::module_& module);
 void RegisterStates(pybind11::module_& module);

@@ -14,6 +14,7 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception<tlp_tvm::StateError>(module, "StateError", PyExc_RuntimeError);
 
   tlp_tvm::bindings::RegisterLayout(module);
+  tlp_tvm::bindings::RegisterLoops(module);
   tlp_tvm::bindings::RegisterNetwork(module);
   tlp_tvm::bindings::RegisterRecords(module);
   tlp_tvm::bindings::RegisterStates(module);

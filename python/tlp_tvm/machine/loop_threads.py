@@ -1,18 +1,27 @@
-"""How many threads TVM's parallel loops take in a process that only runs a tuned network.
+"""How TVM's parallel loops run in a process: on how many threads, and shared out by whom.
 
 By itself TVM takes half of the cores of an x86, as if two of them were one: on two virtual cores, one. It
 reads the environment at every parallel loop, and makes a pool of threads at the first one of each thread.
+Each thread gets one part of a loop beforehand, so that all wait for the slowest core. Ours take parts that
+others have not begun (`cpp/loops/`).
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from tlp_tvm import _core
 from tlp_tvm.machine.cpu import this_cpu
 
 VARIABLE = "TVM_NUM_THREADS"
 _ASKED = (VARIABLE, "OMP_NUM_THREADS")
 """What TVM reads."""
+
+SHARING = "TLP_TVM_LOOPS"
+THEIRS = "tvm"
+"""Value of `SHARING` that leaves loops to TVM."""
 
 
 def set_loop_threads(target: str) -> None:
@@ -25,3 +34,46 @@ def set_loop_threads(target: str) -> None:
     """
     if not any(os.environ.get(name) for name in _ASKED):
         os.environ[VARIABLE] = str(this_cpu().threads(target))
+    _core.set_loop_threads(_asked_for())
+
+
+@contextmanager
+def loop_threads(threads: int) -> Iterator[None]:
+    """Have parallel loops that begin within the block take so many threads.
+
+    Args:
+        threads: at least 1.
+    """
+    before, ours = os.environ.get(VARIABLE), _core.loop_threads()
+    os.environ[VARIABLE] = str(threads)
+    _core.set_loop_threads(threads)
+    try:
+        yield
+    finally:
+        _core.set_loop_threads(ours)
+        del os.environ[VARIABLE]
+        if before is not None:
+            os.environ[VARIABLE] = before
+
+
+def share_loops(library: str) -> bool:
+    """Have the parallel loops of what TVM compiles or loads from now on shared out by us.
+
+    They take as many threads as the environment says. `TLP_TVM_LOOPS=tvm` leaves them to TVM.
+
+    Args:
+        library: path of TVM's library, which this process has loaded.
+
+    Returns:
+        Whether they will be.
+    """
+    if os.environ.get(SHARING) == THEIRS:
+        return False
+    _core.set_loop_threads(_asked_for())
+    return _core.share_loops(library)
+
+
+def _asked_for() -> int:
+    """What the environment says; TVM passes over what is no number, and so do we."""
+    found = next((os.environ[name] for name in _ASKED if os.environ.get(name)), "")
+    return max(1, int(found)) if found.isdigit() else this_cpu().cores

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tlp_tvm.ansor.loading.loops import share_loops_of
 from tlp_tvm.measuring.child import (
     COLD,
     COMPILE,
@@ -108,6 +109,7 @@ def compiled(serialized: Any) -> tuple[Program | None, int, str]:
     import tvm
     from tvm.auto_scheduler.measure import MeasureInput
 
+    share_loops_of(tvm)
     measure_input = MeasureInput.deserialize(serialized)
     task = measure_input.task
     target, host = tvm.target.Target.canon_target_and_host(task.target, task.target_host)

@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.loading.loops import share_loops_of
 from tlp_tvm.ansor.loading.targets import runs_here
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.errors import TuningError
@@ -38,6 +39,7 @@ def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:
     description, library = read_description(Path(folder), "ansor")
     set_loop_threads(str(description["target"]))
     tvm = load_tvm()
+    share_loops_of(tvm)
     from tvm.contrib import graph_executor
 
     target = tvm.target.Target(description["target"])

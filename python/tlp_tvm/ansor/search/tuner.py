@@ -13,6 +13,7 @@ import numpy as np
 from tlp_tvm.adapting.search_scores import Scorer, load_scorer, model_name, model_source
 from tlp_tvm.ansor.graph.pipeline import left_out_of, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.loading.loops import share_loops_of
 from tlp_tvm.ansor.loading.targets import cores_of, hardware_of, quiet_builds, runs_here, target_of
 from tlp_tvm.ansor.measuring.pools import StatePool
 from tlp_tvm.ansor.networks.builtin import canonical_name, network_from
@@ -59,6 +60,7 @@ class RelayTuner:
         self._settings = settings
         self._observer = observer
         self._target = target_of(settings.target, here=settings.trials > 0)
+        share_loops_of(load_tvm())
         self.network = canonical_name(settings.network)
         self._module, self._parameters, self._inputs = network_from(settings.network, settings.shapes)
         left_out = left_out_of(read_run(settings.out))

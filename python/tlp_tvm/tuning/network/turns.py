@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.machine.loop_threads import VARIABLE
+from tlp_tvm.machine.loop_threads import loop_threads
 
 _SMALL = 1e-3
 """Outputs are compared as if their largest value were at least this: below, the rounding of a tanh shows."""
@@ -90,7 +88,7 @@ def in_fresh_thread(work: Callable[[], T], threads: int) -> T:
         work: what to run.
         threads: of its parallel loops.
     """
-    with _environment(VARIABLE, str(threads)), ThreadPoolExecutor(1) as fresh_thread:
+    with loop_threads(threads), ThreadPoolExecutor(1) as fresh_thread:
         return fresh_thread.submit(work).result()
 
 
@@ -105,18 +103,6 @@ def _time_in_turns(make: Sequence[Callable[[], Runner]], turns: int, clock: Call
         for (time_it, _), seconds in zip(runs, times, strict=True):
             seconds.append(time_it())
     return EndToEnd(tuple(times[0]), tuple(times[1]), difference_of(*outputs))
-
-
-@contextmanager
-def _environment(variable: str, value: str) -> Iterator[None]:
-    before = os.environ.get(variable)
-    os.environ[variable] = value
-    try:
-        yield
-    finally:
-        del os.environ[variable]
-        if before is not None:
-            os.environ[variable] = before
 
 
 def random_values(

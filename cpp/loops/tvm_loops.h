@@ -1,0 +1,26 @@
+/*!
+ * \file loops/tvm_loops.h
+ * \brief TVM's parallel loops, run by `LoopPool`.
+ */
+#ifndef TLP_TVM_LOOPS_TVM_LOOPS_H_
+#define TLP_TVM_LOOPS_TVM_LOOPS_H_
+
+#include <string>
+
+namespace tlp_tvm {
+namespace loops {
+
+/*!
+ * \brief Has programs that TVM compiles or loads from now on run their parallel loops on `LoopPool`.
+ * \param library Path of TVM's library, which this process has loaded.
+ * \return Whether they will; false leaves everything as it is.
+ */
+bool Share(const std::string& library);
+
+/*! \brief Has programs that TVM compiles or loads from now on run as TVM runs them. */
+void Leave();
+
+}  // namespace loops
+}  // namespace tlp_tvm
+
+#endif  // TLP_TVM_LOOPS_TVM_LOOPS_H_
