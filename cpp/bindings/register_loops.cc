@@ -11,9 +11,10 @@ namespace bindings {
 
 void RegisterLoops(py::module_& module) {
   using loops::LoopPool;
-  module.def("share_loops", &loops::Share, py::arg("library"),
-             "Have what this TVM compiles or loads from now on share out its parallel loops. Returns "
-             "whether it will.");
+  module.def(
+      "share_loops", &loops::Share, py::arg("library"), py::arg("registry") = "",
+      "Have what this TVM compiles or loads from now on share out its parallel loops. Returns "
+      "whether it will.");
   module.def("leave_loops", &loops::Leave, "Leave them to TVM again.");
   module.def(
       "set_loop_threads", [](int threads) { LoopPool::Shared().SetThreads(threads); },

@@ -24,7 +24,8 @@ constexpr std::uint32_t kSlotKinds[] = {R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT}
 /*! \brief A library that this process has loaded already. */
 class Loaded {
  public:
-  explicit Loaded(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD)) {}
+  explicit Loaded(const std::string& path)
+      : handle_(dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD)) {}
   ~Loaded() {
     if (handle_ != nullptr) dlclose(handle_);
   }
@@ -99,7 +100,7 @@ void AddSlots(const Imports& imports, const ElfW(Rela) * table, std::size_t byte
   if (table == nullptr || imports.symbols == nullptr || imports.names == nullptr) return;
   for (std::size_t i = 0; i < bytes / sizeof(*table); ++i) {
     if (!IsSlot(static_cast<std::uint32_t>(ELF64_R_TYPE(table[i].r_info)))) continue;
-    const ElfW(Sym)& symbol = imports.symbols[ELF64_R_SYM(table[i].r_info)];
+    const ElfW(Sym) & symbol = imports.symbols[ELF64_R_SYM(table[i].r_info)];
     if (name != imports.names + symbol.st_name) continue;
     slots->push_back(reinterpret_cast<std::atomic<void*>*>(imports.base + table[i].r_offset));
   }
@@ -124,7 +125,8 @@ void* FunctionOf(const std::string& library, const std::string& name) {
 bool ReplaceImport(const std::string& library, const std::string& name, void* address) {
   const Loaded loaded(library);
   link_map* map = nullptr;
-  if (loaded.handle() == nullptr || dlinfo(loaded.handle(), RTLD_DI_LINKMAP, &map) != 0) return false;
+  if (loaded.handle() == nullptr || dlinfo(loaded.handle(), RTLD_DI_LINKMAP, &map) != 0)
+    return false;
   const Imports imports = ImportsOf(*map);
   std::vector<std::atomic<void*>*> slots;
   AddSlots(imports, imports.relocations, imports.relocation_bytes, name, &slots);

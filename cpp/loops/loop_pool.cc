@@ -51,8 +51,7 @@ int Take(std::atomic<std::uint64_t>* word, std::uint32_t epoch, bool own) {
     const auto begin = static_cast<std::uint32_t>(seen >> 16 & 0xffff);
     const auto end = static_cast<std::uint32_t>(seen & 0xffff);
     if (seen >> 32 != epoch || begin >= end) return -1;
-    const std::uint64_t left =
-        own ? Packed(epoch, begin + 1, end) : Packed(epoch, begin, end - 1);
+    const std::uint64_t left = own ? Packed(epoch, begin + 1, end) : Packed(epoch, begin, end - 1);
     if (word->compare_exchange_weak(seen, left, std::memory_order_acq_rel,
                                     std::memory_order_acquire)) {
       return static_cast<int>(own ? begin : end - 1);

@@ -16,13 +16,17 @@ constexpr const char* kBarrier = "TVMBackendParallelBarrier";
 
 constexpr const char* kSetError = "TVMAPISetLastError";
 
+/*! \brief Of tvm-ffi's c_env_api.h; programs name what they look up there with two underscores. */
+constexpr const char* kRegister = "TVMFFIEnvModRegisterContextSymbol";
+
 using LaunchFunction = int (*)(LoopBody, void*, int);
 using BarrierFunction = int (*)(int, GroupEnv*);
 using SetErrorFunction = void (*)(const char*);
+using RegisterFunction = int (*)(const char*, void*);
 
 /*! \brief What TVM has. */
 struct Replaced {
-  std::string library;  // empty for none
+  std::string library, registry;  // empty for none
   std::atomic<LaunchFunction> launch{nullptr};
   std::atomic<BarrierFunction> barrier{nullptr};
   std::atomic<SetErrorFunction> set_error{nullptr};
@@ -59,9 +63,19 @@ Function Named(const std::string& library, const char* name) {
   return reinterpret_cast<Function>(FunctionOf(library, name));
 }
 
+/*! \return Whether programs will find `function` under TVM's name. */
+template <typename Function>
+bool Put(const std::string& library, const std::string& registry, const char* name,
+         Function function) {
+  void* const address = reinterpret_cast<void*>(function);
+  if (registry.empty()) return ReplaceImport(library, name, address);
+  const auto put = Named<RegisterFunction>(registry, kRegister);
+  return put != nullptr && put((std::string("__") + name).c_str(), address) == 0;
+}
+
 }  // namespace
 
-bool Share(const std::string& library) {
+bool Share(const std::string& library, const std::string& registry) {
   const std::lock_guard<std::mutex> lock(mutex);
   Replaced& theirs = Theirs();
   if (library == theirs.library) return true;
@@ -71,11 +85,11 @@ bool Share(const std::string& library) {
   theirs.launch = launch;
   theirs.barrier = barrier;
   theirs.set_error = Named<SetErrorFunction>(library, kSetError);
-  if (!ReplaceImport(library, kBarrier, reinterpret_cast<void*>(&Barrier)) ||
-      !ReplaceImport(library, kLaunch, reinterpret_cast<void*>(&Launch))) {
+  if (!Put(library, registry, kBarrier, &Barrier) || !Put(library, registry, kLaunch, &Launch)) {
     return false;
   }
   theirs.library = library;
+  theirs.registry = registry;
   return true;
 }
 
@@ -83,8 +97,8 @@ void Leave() {
   const std::lock_guard<std::mutex> lock(mutex);
   Replaced& theirs = Theirs();
   if (theirs.library.empty()) return;
-  ReplaceImport(theirs.library, kLaunch, reinterpret_cast<void*>(theirs.launch.load()));
-  ReplaceImport(theirs.library, kBarrier, reinterpret_cast<void*>(theirs.barrier.load()));
+  Put(theirs.library, theirs.registry, kLaunch, theirs.launch.load());
+  Put(theirs.library, theirs.registry, kBarrier, theirs.barrier.load());
   theirs.library.clear();
 }
 

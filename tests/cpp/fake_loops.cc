@@ -1,5 +1,6 @@
 // A library that launches parallel loops as TVM's does, through what it imports.
 #include <atomic>
+#include <map>
 #include <string>
 
 #include "loops/loop_pool.h"
@@ -19,6 +20,18 @@ int CountTask(int, GroupEnv*, void* data) {
 }
 
 }  // namespace
+
+std::map<std::string, void*>& Registry() {
+  static std::map<std::string, void*> registry;
+  return registry;
+}
+
+EXPORTED int TVMFFIEnvModRegisterContextSymbol(const char* name, void* address) {
+  Registry()[name] = address;
+  return 0;
+}
+
+EXPORTED void* Registered(const char* name) { return Registry()[name]; }
 
 EXPORTED int Own(int value) { return value; }
 

@@ -1,16 +1,19 @@
 #include <dlfcn.h>
 
+#include <atomic>
+
 #include "check.h"
 #include "loops/library_import.h"
 #include "loops/loop_pool.h"
 #include "loops/tvm_loops.h"
 
-using tlp_tvm::loops::Share;
 using tlp_tvm::loops::FunctionOf;
 using tlp_tvm::loops::GroupEnv;
+using tlp_tvm::loops::Leave;
+using tlp_tvm::loops::LoopBody;
 using tlp_tvm::loops::LoopPool;
 using tlp_tvm::loops::ReplaceImport;
-using tlp_tvm::loops::Leave;
+using tlp_tvm::loops::Share;
 
 namespace {
 
@@ -33,7 +36,7 @@ int Other(int) { return 42; }
 TEST(ALibraryThatIsNotLoaded) {
   EXPECT(FunctionOf("/nowhere/lib.so", "f") == nullptr);
   EXPECT(!ReplaceImport("/nowhere/lib.so", "f", nullptr));
-  EXPECT(!Share("/nowhere/lib.so"));
+  EXPECT(!Share("/nowhere/lib.so", ""));
 }
 
 TEST(AFunctionThatIsNotImported) {
@@ -54,8 +57,8 @@ TEST(ItsOwnFunctionIsReplacedAndComesBack) {
 TEST(LoopsAreSharedOutAndGivenBack) {
   LoopPool::Shared().SetThreads(2);
   EXPECT_EQ(RunLoop(0), 1);  // the library's own launch has one task
-  EXPECT(Share(kLibrary));
-  EXPECT(Share(kLibrary));
+  EXPECT(Share(kLibrary, ""));
+  EXPECT(Share(kLibrary, ""));
   EXPECT_EQ(RunLoop(0), 32);
   EXPECT_EQ(RunLoop(3), 3);  // so many tasks were asked for
   Leave();
@@ -63,11 +66,30 @@ TEST(LoopsAreSharedOutAndGivenBack) {
   EXPECT_EQ(RunLoop(0), 1);
 }
 
+TEST(LoopsAreSharedOutThroughARegistry) {
+  LoopPool::Shared().SetThreads(2);
+  const auto found = reinterpret_cast<void* (*)(const char*)>(dlsym(Library(), "Registered"));
+  EXPECT(!Share(kLibrary, "/nowhere/lib.so"));
+  EXPECT(Share(kLibrary, kLibrary));
+  EXPECT_EQ(RunLoop(0), 1);  // what the library itself imports stays
+  const auto launch =
+      reinterpret_cast<int (*)(LoopBody, void*, int)>(found("__TVMBackendParallelLaunch"));
+  std::atomic<int> tasks{0};
+  const auto count = [](int, GroupEnv*, void* data) {
+    ++*static_cast<std::atomic<int>*>(data);
+    return 0;
+  };
+  EXPECT_EQ(launch(count, &tasks, 0), 0);
+  EXPECT_EQ(tasks.load(), 32);
+  Leave();
+  EXPECT(found("__TVMBackendParallelLaunch") == FunctionOf(kLibrary, "TVMBackendParallelLaunch"));
+}
+
 TEST(PartsThatWaitForEachOtherAreRefused) {
   const auto waits = reinterpret_cast<int (*)()>(dlsym(Library(), "RunLoopThatWaits"));
   const auto message = reinterpret_cast<const char* (*)()>(dlsym(Library(), "LastError"));
   EXPECT_EQ(waits(), 0);
-  EXPECT(Share(kLibrary));
+  EXPECT(Share(kLibrary, ""));
   LoopPool::Shared().SetThreads(1);
   EXPECT_EQ(waits(), 0);
   LoopPool::Shared().SetThreads(2);

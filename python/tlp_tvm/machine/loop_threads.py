@@ -56,13 +56,14 @@ def loop_threads(threads: int) -> Iterator[None]:
             os.environ[VARIABLE] = before
 
 
-def share_loops(library: str) -> bool:
+def share_loops(library: str, registry: str = "") -> bool:
     """Have the parallel loops of what TVM compiles or loads from now on shared out by us.
 
     They take as many threads as the environment says. `TLP_TVM_LOOPS=tvm` leaves them to TVM.
 
     Args:
-        library: path of TVM's library, which this process has loaded.
+        library: path of TVM's library with the functions of loops, which this process has loaded.
+        registry: path of tvm-ffi's library, where programs look functions up in it.
 
     Returns:
         Whether they will be.
@@ -70,10 +71,12 @@ def share_loops(library: str) -> bool:
     if os.environ.get(SHARING) == THEIRS:
         return False
     _core.set_loop_threads(_asked_for())
-    return _core.share_loops(library)
+    return _core.share_loops(library, registry)
 
 
 def _asked_for() -> int:
-    """What the environment says; TVM passes over what is no number, and so do we."""
+    """What the environment says, read as TVM reads it: what is no number is one thread."""
     found = next((os.environ[name] for name in _ASKED if os.environ.get(name)), "")
-    return max(1, int(found)) if found.isdigit() else this_cpu().cores
+    if not found:
+        return this_cpu().cores
+    return max(1, int(found)) if found.isdigit() else 1

@@ -14,6 +14,6 @@ def share_loops_of(tvm: Any) -> bool:
         tvm: the module.
 
     Returns:
-        Whether they will be; TVM's library may be built so that nobody can.
+        Whether they will be; not with a TVM whose library looks up no function when it is loaded.
     """
     return share_loops(str(tvm._ffi.base._LIB._name))

@@ -55,8 +55,10 @@ def build(number: int, program: Serialized) -> Outcome:
     import tvm
     from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
 
+    from tlp_tvm.metaschedule.loading.loops import share_loops_of
     from tlp_tvm.metaschedule.loading.targets import target_from_json
 
+    share_loops_of(tvm)
     began = time.monotonic()
     try:
         target = target_from_json(program.target)

@@ -13,6 +13,7 @@ from tlp_tvm.errors import TuningError
 from tlp_tvm.files import fresh_file
 from tlp_tvm.machine.loop_threads import set_loop_threads
 from tlp_tvm.metaschedule.loading.locate import load_runtime
+from tlp_tvm.metaschedule.loading.loops import share_loops_of
 from tlp_tvm.metaschedule.loading.targets import device_of, flags_of
 from tlp_tvm.metaschedule.networks.end_to_end import arrays_of
 from tlp_tvm.tuning.network.tuned_library import (
@@ -36,6 +37,7 @@ def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:
     description, library = read_description(Path(folder), "metaschedule")
     set_loop_threads(str(description["target"]))
     tvm = load_runtime()
+    share_loops_of(tvm)
     from tvm import relax
 
     device = device_of(str(description["target"]).split()[0])

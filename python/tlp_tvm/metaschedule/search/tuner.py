@@ -18,6 +18,7 @@ from tlp_tvm.adapting.search_scores import Scorer, load_scorer, model_name, mode
 from tlp_tvm.errors import TuningError
 from tlp_tvm.measuring.stopping import StopOnInterrupt
 from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.loading.loops import share_loops_of
 from tlp_tvm.metaschedule.loading.targets import cores_of, flags_of, target_of
 from tlp_tvm.metaschedule.measuring.pools import TracePool
 from tlp_tvm.metaschedule.networks import end_to_end
@@ -70,7 +71,7 @@ class RelaxTuner:
         self.target = flags_of(self._target)
         self.network = canonical_name(settings.network)
         self._module, self._parameters = network_from(settings.network)
-        load_tvm()
+        share_loops_of(load_tvm())
         from tvm.relax.transform import BindParams
         from tvm.s_tir import meta_schedule as ms
 

@@ -11,6 +11,7 @@ import torch
 
 from tlp_tvm.machine.loop_threads import set_loop_threads
 from tlp_tvm.metaschedule.loading.locate import load_runtime
+from tlp_tvm.metaschedule.loading.loops import share_loops_of
 from tlp_tvm.metaschedule.loading.targets import device_of
 
 ALIGNED = 64
@@ -30,6 +31,7 @@ class RunGraph:
         """
         set_loop_threads("llvm")
         tvm = load_runtime()
+        share_loops_of(tvm)
         from tvm import relax
 
         module = tvm.runtime.load_module(str(library)) if isinstance(library, Path) else library
