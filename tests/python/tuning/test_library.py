@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from exported import SHAPE, conv_net, export_onnx, image
 from scorers import LinearScorer
 from tlp_tvm.ansor import load_tuned
 from tlp_tvm.errors import TuningError
+from tlp_tvm.machine.loop_threads import VARIABLE
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.tuning.flow import tune_network
@@ -61,6 +63,22 @@ def test_a_fresh_process_runs_the_printed_line(result: TuneResult, tmp_path: Pat
     assert done.returncode == 0, done.stderr
     expected = conv_net()(torch.from_numpy(image())).detach()
     np.testing.assert_allclose(np.load(tmp_path / "found.npy"), expected, atol=1e-4)
+
+
+def test_its_loops_are_shared_out(result: TuneResult) -> None:
+    program = (
+        "import numpy; from tlp_tvm import _core; from tlp_tvm.ansor import load_tuned\n"
+        f"load_tuned('{result.log.parent}')(image=numpy.ones({SHAPE}))\n"
+        "print(_core.shared_loops())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env=os.environ | {VARIABLE: "2"},
+    )
+    assert int(done.stdout.split()[-1]) > 0
 
 
 def test_inputs_are_checked(result: TuneResult) -> None:

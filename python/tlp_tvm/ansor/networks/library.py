@@ -15,6 +15,7 @@ from tlp_tvm.ansor.loading.targets import runs_here
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import fresh_file
+from tlp_tvm.machine.huge_pages import huge_pages
 from tlp_tvm.machine.loop_threads import set_loop_threads
 from tlp_tvm.tuning.network.tuned_library import (
     LIBRARY,
@@ -50,7 +51,8 @@ def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:
         )
     device = tvm.device(str(target.kind.name), 0)
     try:
-        executor = graph_executor.GraphModule(tvm.runtime.load_module(str(library))["default"](device))
+        with huge_pages():
+            executor = graph_executor.GraphModule(tvm.runtime.load_module(str(library))["default"](device))
     except (tvm.TVMError, RuntimeError, OSError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise TuningError(
