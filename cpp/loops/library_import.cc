@@ -125,7 +125,8 @@ void* FunctionOf(const std::string& library, const std::string& name) {
 bool ReplaceImport(const std::string& library, const std::string& name, void* address) {
   const Loaded loaded(library);
   link_map* map = nullptr;
-  if (loaded.handle() == nullptr || dlinfo(loaded.handle(), RTLD_DI_LINKMAP, &map) != 0)
+  if (loaded.handle() == nullptr ||
+      dlinfo(loaded.handle(), RTLD_DI_LINKMAP, static_cast<void*>(&map)) != 0)
     return false;
   const Imports imports = ImportsOf(*map);
   std::vector<std::atomic<void*>*> slots;
