@@ -27,8 +27,12 @@ struct GroupEnv {
 /*! \brief FTVMParallelLambda: computes chunk `task_id` of `num_task`; 0 where it succeeds. */
 using LoopBody = int (*)(int task_id, GroupEnv* env, void* data);
 
-/*! \brief Threads that sleep, or look for work for a while. One for the process: `Shared`. */
-class LoopPool {
+/*!
+ * \brief Threads that sleep, or look for work for a while. One for the process: `Shared`.
+ *
+ * What different threads write lies in cache lines of its own.
+ */
+class LoopPool {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   static constexpr int kMostThreads = 256;
 
