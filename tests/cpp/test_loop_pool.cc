@@ -10,6 +10,13 @@
 using tlp_tvm::loops::GroupEnv;
 using tlp_tvm::loops::LoopPool;
 
+#if defined(__SANITIZE_THREAD__)
+/*! \brief The sanitizer ends a child that starts threads, unless told not to. */
+extern "C" __attribute__((visibility("default"))) const char* __tsan_default_options() {
+  return "die_after_fork=0";
+}
+#endif
+
 namespace {
 
 /*! \brief A loop over `extent` indices, cut into chunks as TVM's programs do. */
