@@ -55,6 +55,7 @@ def loaded(run: Path, folder: Path) -> dict[str, TunedNetwork]:
         for file in ("tuned.json", "tuned.so"):
             shutil.copy(run / file, copy / file)
         if theirs:
+            _core.leave_loops()  # those of the run before
             os.environ[SHARING] = THEIRS
         with mock.patch.object(huge_pages, "_move", huge_pages._move if moves else lambda *_: None):
             found[name] = load_tuned(copy)
