@@ -5,8 +5,8 @@ Set-up: the library of a tuning, loaded three times by `load_tuned` in one proce
 order, each after a pause in which the others' threads fall asleep.
 Baseline: as TVM runs it, with as many threads.
 Checked before anything is printed: outputs are the same, and only our loops run on our threads.
-Takeaway: medians of turns, and the ratio to TVM's in the same round: median over all rounds, and its interval
-(95%, bootstrap over rounds).
+Takeaway: medians of turns, and the ratio to the column before in the same round: median over all rounds, and
+its interval (95%, bootstrap over rounds).
 
     python benchmarks/tuned_runtime.py RUN... [--turns 60]
 """
@@ -103,8 +103,8 @@ def main() -> None:
                 for name in random.sample(list(networks), len(networks)):
                     turns[name].append(turn_of(functools.partial(networks[name], arrays)))
         cells = [run.name, f"{1e3 * statistics.median(turns[TVM]):.2f}"]
-        for name in (LOOPS, BOTH):
-            cells += [f"{1e3 * statistics.median(turns[name]):.2f}", ratio(turns[name], turns[TVM])]
+        for name, before in ((LOOPS, TVM), (BOTH, LOOPS)):
+            cells += [f"{1e3 * statistics.median(turns[name]):.2f}", ratio(turns[name], turns[before])]
         print(f"| {' | '.join(cells)} |")
 
 
