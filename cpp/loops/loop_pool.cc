@@ -23,8 +23,8 @@ constexpr std::chrono::milliseconds kLooking{5};
 /*! \brief Looks between two looks at the clock, or before a waiting thread lets others run. */
 constexpr int kLooks = 256;
 
-/*! \brief Of a thread, at most: on two threads, 8 to 64 of both together are as fast, and 1 a
- * thread 1.1 times as slow. Many threads have fewer, as each chunk is handed out. */
+/*! \brief Of a thread, at most: on two threads, 16 to 128 of both together are as fast, and 1 a
+ * thread takes 1.1 times as long. Many threads have fewer, as each chunk is handed out. */
 constexpr int kChunks = 16, kFewestChunks = 2, kChunksOfAll = 128;
 
 thread_local bool in_loop = false;

@@ -85,7 +85,9 @@ bool Share(const std::string& library, const std::string& registry) {
   theirs.launch = launch;
   theirs.barrier = barrier;
   theirs.set_error = Named<SetErrorFunction>(library, kSetError);
-  if (!Put(library, registry, kBarrier, &Barrier) || !Put(library, registry, kLaunch, &Launch)) {
+  if (!Put(library, registry, kBarrier, &Barrier)) return false;
+  if (!Put(library, registry, kLaunch, &Launch)) {
+    Put(library, registry, kBarrier, barrier);
     return false;
   }
   theirs.library = library;

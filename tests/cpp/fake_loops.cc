@@ -26,7 +26,12 @@ std::map<std::string, void*>& Registry() {
   return registry;
 }
 
+std::string refused;
+
+EXPORTED void Refuse(const char* name) { refused = name; }
+
 EXPORTED int TVMFFIEnvModRegisterContextSymbol(const char* name, void* address) {
+  if (name == refused) return -1;
   Registry()[name] = address;
   return 0;
 }

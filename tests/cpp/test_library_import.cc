@@ -85,6 +85,15 @@ TEST(LoopsAreSharedOutThroughARegistry) {
   EXPECT(found("__TVMBackendParallelLaunch") == FunctionOf(kLibrary, "TVMBackendParallelLaunch"));
 }
 
+TEST(ARegistryThatRefusesLeavesEverything) {
+  const auto refuse = reinterpret_cast<void (*)(const char*)>(dlsym(Library(), "Refuse"));
+  const auto found = reinterpret_cast<void* (*)(const char*)>(dlsym(Library(), "Registered"));
+  refuse("__TVMBackendParallelLaunch");
+  EXPECT(!Share(kLibrary, kLibrary));
+  EXPECT(found("__TVMBackendParallelBarrier") == FunctionOf(kLibrary, "TVMBackendParallelBarrier"));
+  refuse("");
+}
+
 TEST(PartsThatWaitForEachOtherAreRefused) {
   const auto waits = reinterpret_cast<int (*)()>(dlsym(Library(), "RunLoopThatWaits"));
   const auto message = reinterpret_cast<const char* (*)()>(dlsym(Library(), "LastError"));

@@ -23,7 +23,6 @@ namespace {
 struct Loop {
   explicit Loop(int extent) : seen(extent) {}
   std::vector<std::atomic<int>> seen;
-  std::atomic<int> threads_seen{0};
   int slow_until = 0;  // these indices take a millisecond each
   int fails_at = -1;
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import Any
 
@@ -22,5 +23,10 @@ def share_loops_of(tvm: Any) -> bool:
     runtime = getattr(tvm.base, "_LOADED_LIBS", {}).get(_RUNTIME)
     if runtime is None:
         return False
-    registry = importlib.import_module("tvm_ffi.libinfo").find_libtvm_ffi()
-    return share_loops(str(runtime._name), str(registry))
+    return share_loops(str(runtime._name), _registry())
+
+
+@functools.cache
+def _registry() -> str:
+    """Path of tvm-ffi's library: looked for in folders, and asked for with each program that is measured."""
+    return str(importlib.import_module("tvm_ffi.libinfo").find_libtvm_ffi())
