@@ -17,6 +17,7 @@ from tlp_tvm.ansor.graph.convolutions import channels_last
 from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
 from tlp_tvm.ansor.graph.packed_dense import packable_dense
 from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
+from tlp_tvm.ansor.graph.pools import with_cut_windows
 from tlp_tvm.ansor.graph.rows import with_fewer_axes
 from tlp_tvm.ansor.loading.locate import load_tvm
 
@@ -62,6 +63,7 @@ def _one_product(module: Any) -> Any:
 PASSES: tuple[Pass, ...] = (
     Pass("inference", "what only training needs is gone", _relay_passes("SimplifyInference", "FoldConstant")),
     Pass("folded padding", "convolutions pad by themselves", _relay_passes("FoldExplicitPadding")),
+    Pass("cut windows", "poolings look no further than their input", with_cut_windows),
     Pass("channels last", "convolutions in the layout that Ansor vectorises", channels_last, only_cpu=True),
     Pass(
         "folded scales",
@@ -85,7 +87,7 @@ PACKED = "packed weights"
 
 ALL = (*(each.name for each in PASSES), PACKED)
 
-_NOT_KNOWN_ONCE = ("folded padding",)
+_NOT_KNOWN_ONCE = ("folded padding", "cut windows")
 """What runs did not know that do not say which passes they knew."""
 
 _SIMPLIFIES = ("SimplifyExpr", "SimplifyExprPostAlterOp")
