@@ -66,9 +66,10 @@ def _median(run: Run, seconds: float) -> float:
 
 
 def _reason(error: BaseException) -> str:
-    """The first line that says something."""
+    """The first line that says something: OpenVINO's first ones end in a colon, after a place in its code."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0].rstrip('.')}" if lines else type(error).__name__
+    telling = [line for line in lines if not line.endswith(":")] or lines
+    return f"{type(error).__name__}: {telling[0].rstrip('.')}" if lines else type(error).__name__
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from exported import conv_net, export_reader
 from tlp_tvm.ansor.networks.library import load_tuned
 from tlp_tvm.beside import timing_peers
 from tlp_tvm.beside.beside_result import AGREEMENT, BesideResult, Timed, read_beside
+from tlp_tvm.beside.peer_child import _reason
 from tlp_tvm.beside.peer_processes import peer_process
 from tlp_tvm.beside.runtimes import Job, inputs_of
 from tlp_tvm.beside.timing_peers import time_beside
@@ -120,6 +121,13 @@ def test_a_file_that_a_peer_cannot_load_is_said(tuned_onnx: tuple[Path, Path], t
     begin = f"{broken}: expected a network that onnxruntime can run, found: InvalidProtobuf: "
     assert peer.problem.startswith(begin)
     assert peer.problem.endswith("; leave it out")
+
+
+def test_what_a_peer_says_comes_after_places_in_its_code() -> None:
+    places = "Exception from src/core.cpp:84:\nException from src/plugin.cpp:9:\n"
+    assert _reason(RuntimeError(f"{places}Axis 3 is too long.\n")) == "RuntimeError: Axis 3 is too long"
+    assert _reason(RuntimeError("in core.cpp:\n")) == "RuntimeError: in core.cpp:"
+    assert _reason(ValueError()) == "ValueError"
 
 
 def test_other_inputs_are_said(tuned_onnx: tuple[Path, Path], tmp_path: Path) -> None:
