@@ -10,7 +10,8 @@ ROOT = Path(__file__).parent.parent
 
 def checked_out() -> str:
     """The commit that is checked out here; "-changed" behind it where code differs from it, docs aside."""
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)docs")
+    code = [".", ":(exclude)docs", ":(exclude)README.md"]
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", *code)
     return _git("rev-parse", "--short=7", "HEAD") + ("-changed" if changed else "")
 
 
