@@ -18,6 +18,7 @@ from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
 from tlp_tvm.ansor.graph.packed_dense import packable_dense
 from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
 from tlp_tvm.ansor.graph.pools import with_cut_windows
+from tlp_tvm.ansor.graph.powers import with_products_for_powers
 from tlp_tvm.ansor.graph.rows import with_fewer_axes
 from tlp_tvm.ansor.loading.locate import load_tvm
 
@@ -74,6 +75,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("whole layer norms", "a layer norm is one kernel", with_whole_layer_norms, only_cpu=True),
     Pass("one product", "linear layers of one input are one", _one_product),
     Pass("padded rows", "rows that no tile divides are more", with_padded_rows, only_cpu=True),
+    Pass("products for powers", "x to the power of 3 is x * x * x", with_products_for_powers),
     Pass("fast math", "erf, exp and tanh are polynomials", _relay_passes("FastMath")),
     Pass(
         "tidy",
@@ -87,7 +89,7 @@ PACKED = "packed weights"
 
 ALL = (*(each.name for each in PASSES), PACKED)
 
-_NOT_KNOWN_ONCE = ("folded padding", "cut windows")
+_NOT_KNOWN_ONCE = ("folded padding", "cut windows", "products for powers")
 """What runs did not know that do not say which passes they knew."""
 
 _SIMPLIFIES = ("SimplifyExpr", "SimplifyExprPostAlterOp")

@@ -1,0 +1,47 @@
+"""Powers that are written out as products, and those that are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from relay_networks import constant, module_of, operators_of, outputs_of
+
+from tlp_tvm.ansor.graph.powers import with_products_for_powers
+from tlp_tvm.ansor.loading.locate import load_tvm
+
+
+def raised(exponent: Any) -> Any:
+    """(2, 5) to a power."""
+    relay = load_tvm().relay
+    return module_of(relay.power(relay.var("x", shape=(2, 5)), exponent))
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 4])
+def test_a_small_power_is_products(exponent: int) -> None:
+    before = raised(load_tvm().relay.const(float(exponent), "float32"))
+    after = with_products_for_powers(before)
+
+    assert operators_of(after) == ["multiply"] * (1 if exponent == 2 else 2)
+    np.testing.assert_allclose(outputs_of(after)[0], outputs_of(before)[0], rtol=1e-5)
+
+
+def test_one_that_has_axes_of_its_own_is_too() -> None:
+    after = with_products_for_powers(raised(load_tvm().relay.const(np.full((1, 1), 3, np.float32))))
+
+    assert operators_of(after) == ["multiply", "multiply"]
+
+
+def test_others_stay() -> None:
+    relay = load_tvm().relay
+    for exponent in (
+        relay.const(0.5, "float32"),
+        relay.const(5.0, "float32"),
+        relay.const(-2.0, "float32"),
+        relay.const(np.full((3, 1, 1), 2, np.float32)),  # more axes than what is raised
+        constant(5),
+        relay.var("exponent", shape=()),
+    ):
+        before = raised(exponent)
+        assert load_tvm().ir.structural_equal(with_products_for_powers(before), before)
