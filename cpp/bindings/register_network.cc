@@ -10,6 +10,7 @@
 #include "bindings/bindings.h"
 #include "model/network.h"
 #include "model/network_shape.h"
+#include "model/peak_rate.h"
 #include "model/runnable_kernels.h"
 #include "model/tensor_table.h"
 
@@ -99,6 +100,13 @@ void RegisterNetwork(py::module_& module) {
         return ranges;
       },
       "The first and the last value that each setting of a network may have.");
+  module.def(
+      "peak_rate",
+      [](int threads) {
+        const py::gil_scoped_release release;
+        return model::PeakRate(threads);
+      },
+      py::arg("threads") = 0, "Operations a second on float32 that these threads do at most.");
   module.def("instruction_sets", [] {
     std::vector<std::string> names;
     for (const model::Kernels* kernels : model::RunnableKernels())

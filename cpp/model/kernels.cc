@@ -194,7 +194,20 @@ void Softmax(float* x, int rows, int width, int stride, float scale) {
   }
 }
 
-constexpr Kernels kKernels = {kName, Dense, LayerNorm, Softmax};
+double Multiply(int rounds, float* sum) {
+  constexpr int kSums = kRows * kParts * kPanels;  // so many that none waits for itself
+  Vector sums[kSums];
+  for (int s = 0; s < kSums; ++s) sums[s] = Vector{} + static_cast<float>(s);
+  const Vector half = Vector{} + 0.5F;
+  for (int round = 0; round < rounds; ++round) {
+    for (int s = 0; s < kSums; ++s) sums[s] = sums[s] * half + half;
+  }
+  *sum = 0;
+  for (int s = 0; s < kSums; ++s) *sum += Sum(sums[s]);
+  return 2.0 * kSums * kLanes * rounds;
+}
+
+constexpr Kernels kKernels = {kName, Dense, LayerNorm, Softmax, Multiply};
 
 }  // namespace
 

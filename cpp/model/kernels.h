@@ -55,6 +55,9 @@ struct Kernels {
   /*! \brief Each row's first `width` numbers to exp(scale x) over their sum, in place; the rest is
    * lost. */
   void (*softmax)(float* x, int rows, int width, int stride, float scale);
+  /*! \brief Halves sums in registers and adds a half, as fast as that can be, so that all become 1.
+   * \return How many products and sums that was. */
+  double (*multiply)(int rounds, float* sum);
 };
 
 }  // namespace model

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "check.h"
+#include "model/peak_rate.h"
 #include "model/runnable_kernels.h"
 
 using tlp_tvm::model::Kernels;
@@ -123,4 +124,19 @@ TEST(RowsAreNormalisedAndPaddingStaysZero) {
   for (const Kernels* kernels : RunnableKernels()) {
     for (const int width : {1, 8, 16, 40, 64}) TestLayerNorm(*kernels, width);
   }
+}
+
+TEST(SumsThatAreHalvedBecomeOneAndAreCounted) {
+  for (const Kernels* kernels : RunnableKernels()) {
+    const int rounds = 40;
+    float sum = 0;
+    const double operations = kernels->multiply(rounds, &sum);
+    EXPECT(Near(sum, operations / (2.0 * rounds)));
+  }
+}
+
+TEST(MoreThreadsAreNoSlower) {
+  const double one = tlp_tvm::model::PeakRate(1);
+  EXPECT(one > 1e8);
+  EXPECT(tlp_tvm::model::PeakRate(2) > 0.9 * one);
 }

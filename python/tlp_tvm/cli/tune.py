@@ -275,7 +275,7 @@ def _print_operators(result: TuneResult) -> None:
     whole = sum(each.seconds for each in result.operators)
     table = Table(title="the tuned network, by operator", title_justify="left")
     table.add_column("operator", overflow="fold")
-    for name in ("x", "label ms", "inside ms", "GFLOP/s", "share"):
+    for name in ("x", "label ms", "inside ms", "GFLOP/s", "of peak", "share"):
         table.add_column(name, justify="right", no_wrap=True)
     shown = [each for each in result.operators if each.seconds >= _SHOWN * whole]
     for each in shown:
@@ -286,6 +286,7 @@ def _print_operators(result: TuneResult) -> None:
             "-" if each.label is None else f"{each.label * 1e3:.3g}",
             f"{each.inside * 1e3:.3g}",
             f"{rate:.3g}" if rate > 0 else "-",
+            f"{rate * 1e9 / result.peak:.0%}" if rate > 0 else "-",
             f"{each.seconds / whole:.0%}",
         )
     print_table(table)
@@ -297,6 +298,11 @@ def _print_operators(result: TuneResult) -> None:
         f"labels {parts['labels'] * 1e3:.3g} ms, {parts['inside'] * 1e3:+.2g} inside the network, "
         f"{parts['others'] * 1e3:+.2g} of operators without a label, {parts['between'] * 1e3:+.2g} between: "
         f"{result.end_to_end.tuned_latency * 1e3:.4g} ms"
+    )
+    operations = sum(task.flops * task.weight for task in result.tasks)
+    _say(
+        f"at the processor's peak, {result.peak / 1e9:.3g} GFLOP/s, its {operations / 1e9:.3g} GFLOP take "
+        f"{operations / result.peak * 1e3:.3g} ms"
     )
 
 

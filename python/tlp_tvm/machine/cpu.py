@@ -76,6 +76,20 @@ def _cores_named(target: str) -> int:
     return int(found[1]) if found else 0
 
 
+def peak_rate(threads: int) -> float:
+    """What the processor reaches at most, by multiplying in registers alone; takes a twentieth of a second.
+
+    Args:
+        threads: at once; 0 for all cores that this process may run on.
+
+    Returns:
+        Float32 operations a second; a product that is added counts as two.
+    """
+    from tlp_tvm import _core
+
+    return _core.peak_rate(threads)
+
+
 def this_cpu(cpuinfo: Path = Path("/proc/cpuinfo")) -> Cpu:
     """Look at the machine.
 

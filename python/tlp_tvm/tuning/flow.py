@@ -24,7 +24,7 @@ from tlp_tvm.errors import TuningError
 from tlp_tvm.folder_lock import held
 from tlp_tvm.framework import DEFAULT, framework_named
 from tlp_tvm.logs import mend_log
-from tlp_tvm.machine.cpu import this_cpu
+from tlp_tvm.machine.cpu import peak_rate, this_cpu
 from tlp_tvm.machine.loop_threads import set_loop_threads
 from tlp_tvm.measuring.child import WARM
 from tlp_tvm.measuring.native_messages import native_messages_to
@@ -295,6 +295,7 @@ class _Tuning(Steps):
             draw_curve(history, weights, title, curve)
         tasks = self._tasks(folder, history, taken)
         ran = [task.best * task.weight for task in tasks if np.isfinite(task.best)]
+        threads = settings.measure.threads or this_cpu().threads(tuner.target)
         result = TuneResult(
             network=tuner.network,
             target=tuner.target,
@@ -308,6 +309,7 @@ class _Tuning(Steps):
             estimate=sum(ran) if ran else np.inf,
             end_to_end=ended,
             operators=operators,
+            peak=peak_rate(threads) if operators else 0.0,
             kept_untuned=kept_untuned,
             changed_inside=changed,
             seconds=dict(self.seconds),

@@ -127,6 +127,8 @@ class TuneResult:
         estimate: weighted sum of the tasks' best, seconds; infinity where nothing was measured.
         end_to_end: latency of the whole network, untuned and tuned; None where this machine cannot run it.
         operators: the tuned network, operator by operator, heaviest first; empty where that is not known.
+        peak: float32 operations a second that the processor does at most, on the network's threads; 0 where
+            there are no `operators`.
         changed_inside: tasks whose program is not the one of the lowest label: inside, another is faster.
         kept_untuned: whether the library is the untuned network, as the tuned one was no faster.
         seconds: spent by step, as "tasks", "search", "measure" and "build"; by earlier calls of the run too.
@@ -150,6 +152,7 @@ class TuneResult:
     estimate: float
     end_to_end: EndToEnd | None
     operators: list[OperatorTime]
+    peak: float
     kept_untuned: bool
     changed_inside: int
     seconds: dict[str, float]

@@ -127,6 +127,7 @@ def test_every_operator_is_told_beside_its_label(result: TuneResult) -> None:
         assert best[key].best <= each.label <= SLOWEST * best[key].best
         assert each.count == best[key].weight
         assert each.inside > 0
+    assert result.peak > 0
     report = json.loads(result.report.read_text())
     assert sum(report["explained"].values()) == pytest.approx(result.end_to_end.tuned_latency)
 
