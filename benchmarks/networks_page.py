@@ -14,6 +14,9 @@ from tlp_tvm.files import fresh_file
 _LONG = 1e3
 """Milliseconds from which all digits before the point are written."""
 
+_NEAR = 0.1
+"""How far an operator may be from its label to count as near."""
+
 Kept = Mapping[str, Mapping[str, Any]]
 """Network -> stage, as "ansor-15" -> what it gave; stages in the order in which they ran."""
 
@@ -48,17 +51,18 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
     peers = list(dict.fromkeys(peer["name"] for rows in found for row in rows for peer in row["peers"]))
     stages = sorted({stage for name in networks for stage in kept[name]}, key=_order)
     heads = ["network", "processor", *(f"{peer}, ms" for peer in peers), "TVM untuned, ms"]
-    heads += [f"{_words(stage)}: ms | beside the fastest peer" for stage in stages]
+    heads += ["at the peak, ms", *(f"{_words(stage)}: ms | beside the fastest peer" for stage in stages)]
     text = ["", "![speed beside the fastest peer](networks.png)", "", f"| {' | '.join(heads)} |"]
-    text.append("|---" * (3 + len(peers) + 2 * len(stages)) + "|")
+    text.append("|---" * (4 + len(peers) + 2 * len(stages)) + "|")
     for name, rows in zip(networks, found, strict=True):
         last = rows[-1]
         cells = [titles[name], _processor(last), *(_peer(last, peer) for peer in peers), _ms(last["untuned"])]
+        cells.append(_ms(last["at_peak"]) if last.get("at_peak") else "-")
         for stage in stages:
             row = kept[name].get(stage)
             cells += ["-", "-"] if row is None else [_ms(row["ours"]["latency"]), _times(ratio(row))]
         text.append(f"| {' | '.join(cells)} |")
-    means = ["geometric mean", "", *("" for _ in peers), ""]
+    means = ["geometric mean", "", *("" for _ in peers), "", ""]
     for stage in stages:
         means += ["", _times(_mean([ratio(kept[name][stage]) for name in networks if stage in kept[name]]))]
     cpus = ", ".join(
@@ -68,9 +72,10 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
     commits = ", ".join(dict.fromkeys(row["commit"] for row in every))
     about = (
         f"`python benchmarks/networks.py`, commit {commits}. {cpus}; a processor is family/model. "
-        "Medians of turns; figures of peers are those of the last stage. Higher ratios are better."
+        "Medians of turns; figures of peers are those of the last stage. Higher ratios are better. At the "
+        "peak: operations of the tuned tasks, as fast as the processor multiplies and adds in registers."
         + _quiet([(titles[name], list(kept[name].values())[-1]) for name in networks])
-        + _inside(every)
+        + _inside([(titles[name], row) for name in networks for row in kept[name].values()])
     )
     return [*text, f"| {' | '.join(means)} |", "", about, "", *_problems(networks, kept, titles)]
 
@@ -110,16 +115,26 @@ def _quiet(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     )
 
 
-def _inside(stages: Sequence[Mapping[str, Any]]) -> str:
-    """How well labels foretell the network, as a sentence."""
-    parts = [stage["explained"] for stage in stages if stage.get("explained")]
+def _inside(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """How well labels foretell the network, as sentences."""
+    parts = [stage["explained"] for _, stage in stages if stage.get("explained")]
     ratios = [1 + each["inside"] / each["labels"] for each in parts if each["labels"]]
     if not ratios:
         return ""
-    return (
+    text = (
         f" Inside the networks, tuned operators take {min(ratios):.2f} to {max(ratios):.2f} times the sum of "
         f"their labels (median {statistics.median(ratios):.2f})."
     )
+    single = [
+        f"{title} {statistics.median(found):.2f} ({_near(found)} of {len(found)} within 10%)"
+        for title, stage in stages
+        if (found := stage.get("inside_over_label"))
+    ]
+    return text + (f" Operator by operator, in the median: {', '.join(single)}." if single else "")
+
+
+def _near(ratios: Sequence[float]) -> int:
+    return sum(abs(each - 1) <= _NEAR for each in ratios)
 
 
 def draw(kept: Kept, titles: Mapping[str, str], path: Path) -> None:

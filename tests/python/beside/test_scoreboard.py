@@ -31,7 +31,10 @@ def result(ours: float, peers: tuple[Timed, ...]) -> dict[str, Any]:
     ended = {"untuned_latency": 0.008, "speedup": 2.0}
     explained = {"labels": 0.008, "inside": 0.002 * ours / 0.001}
     values = {"commit": "abc1234", "end_to_end": ended, "estimate": 0.003, "seconds": {"search": 1.23}}
-    values |= {"changed_inside": 1, "explained": explained}
+    values |= {"changed_inside": 1, "explained": explained, "peak": 2e9}
+    values["tasks"] = [{"flops": 5e5, "weight": 2}, {"flops": 1e6, "weight": 1}]
+    operators = [(3e-3, 2e-3), (2.1e-3, 2e-3), (1e-3, None)]
+    values["operators"] = [{"inside": inside, "label": label} for inside, label in operators]
     return {**values, "beside": beside.to_dict()}
 
 
@@ -91,12 +94,12 @@ def test_the_table_compares_with_the_fastest_sound_peer(networks: ModuleType) ->
 
     heads, _, a, b, mean = (line for line in lines if line.startswith("|"))
     assert heads == (
-        "| network | processor | onnxruntime, ms | torch, ms | TVM untuned, ms | ansor, 0 programs: ms | "
-        "beside the fastest peer | ansor, 5 min: ms | beside the fastest peer |"
+        "| network | processor | onnxruntime, ms | torch, ms | TVM untuned, ms | at the peak, ms | "
+        "ansor, 0 programs: ms | beside the fastest peer | ansor, 5 min: ms | beside the fastest peer |"
     )
-    assert a == "| Network A | a CPU | 2 | 1 | 8 | 4 | 0.50x | 1 | 2.00x |"
-    assert b == "| Network B | 25/17 | 2 | 1 | 8 | - | - | 0.5 | 4.00x |"
-    assert mean == "| geometric mean |  |  |  |  |  | 0.50x |  | 2.83x |"
+    assert a == "| Network A | a CPU | 2 | 1 | 8 | 1 | 4 | 0.50x | 1 | 2.00x |"
+    assert b == "| Network B | 25/17 | 2 | 1 | 8 | 1 | - | - | 0.5 | 4.00x |"
+    assert mean == "| geometric mean |  |  |  |  |  |  | 0.50x |  | 2.83x |"
     assert "- Network A: a.pt: torch: outputs differ" in lines
     [about] = [
         line for line in lines if f", commit {kept['a']['ansor-5']['commit']}. a CPU, 2 threads, " in line
@@ -105,7 +108,9 @@ def test_the_table_compares_with_the_fastest_sound_peer(networks: ModuleType) ->
         "the lowest turn of each library, 3.16x in the geometric mean (2.00x Network A to 5.00x Network B)."
     )
     assert lowest in about
-    assert about.endswith("take 1.12 to 2.00 times the sum of their labels (median 1.25).")
+    assert "take 1.12 to 2.00 times the sum of their labels (median 1.25). " in about
+    single = "1.27 (1 of 2 within 10%)"
+    assert about.endswith(f" in the median: Network A {single}, Network A {single}, Network B {single}.")
 
 
 def test_the_readme_says_the_mean_and_the_worst(networks: ModuleType) -> None:
