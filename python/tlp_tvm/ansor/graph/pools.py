@@ -6,8 +6,10 @@ numbers. TVM visits the whole window, 2 billion numbers, to read 62,720.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tlp_tvm.ansor.graph.replacing import with_calls_replaced
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 _POOLS = ("nn.max_pool2d", "nn.avg_pool2d")
@@ -25,22 +27,15 @@ def with_cut_windows(module: Any) -> Any:
     Returns:
         The module, with types.
     """
-    tvm = load_tvm()
-    relay = tvm.relay
-    infer = relay.transform.InferType()
-    typed = infer(module)
+    return with_calls_replaced(module, _POOLS, _cut)
 
-    class Cut(relay.ExprMutator):  # type: ignore[misc,name-defined]
-        def visit_call(self, call: Any) -> Any:
-            visited = super().visit_call(call)
-            name = str(getattr(call.op, "name", ""))
-            if name not in _POOLS or not (window := _cut_window(call)):
-                return visited
-            pool = getattr(relay.nn, name.removeprefix("nn."))
-            layouts = {key: str(call.attrs[key]) for key in ("layout", "out_layout")}
-            return pool(visited.args[0], pool_size=window, **layouts)
 
-    return infer(tvm.IRModule.from_expr(Cut().visit(typed["main"])))
+def _cut(call: Any, arguments: Sequence[Any]) -> Any:
+    if not (window := _cut_window(call)):
+        return None
+    pool = getattr(load_tvm().relay.nn, str(call.op.name).removeprefix("nn."))
+    layouts = {key: str(call.attrs[key]) for key in ("layout", "out_layout")}
+    return pool(arguments[0], pool_size=window, **layouts)
 
 
 def _cut_window(call: Any) -> tuple[int, int] | None:

@@ -6,8 +6,10 @@ long.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from tlp_tvm.ansor.graph.replacing import with_calls_replaced
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 _MOST = 4
@@ -23,21 +25,15 @@ def with_products_for_powers(module: Any) -> Any:
     Returns:
         The module, with types.
     """
-    tvm = load_tvm()
-    relay = tvm.relay
-    infer = relay.transform.InferType()
-    typed = infer(module)
+    return with_calls_replaced(module, ["power"], _product)
 
-    class Products(relay.ExprMutator):  # type: ignore[misc,name-defined]
-        def visit_call(self, call: Any) -> Any:
-            visited = super().visit_call(call)
-            if call.op != relay.op.get("power") or not (times := _whole_power(call)):
-                return visited
-            x = visited.args[0]
-            square = relay.multiply(x, x)
-            return {2: square, 3: relay.multiply(square, x), 4: relay.multiply(square, square)}[times]
 
-    return infer(tvm.IRModule.from_expr(Products().visit(typed["main"])))
+def _product(call: Any, arguments: Sequence[Any]) -> Any:
+    if not (times := _whole_power(call)):
+        return None
+    multiply, x = load_tvm().relay.multiply, arguments[0]
+    square = multiply(x, x)
+    return {2: square, 3: multiply(square, x), 4: multiply(square, square)}[times]
 
 
 def _whole_power(call: Any) -> int:
