@@ -98,7 +98,7 @@ def keep(kept: dict[str, Any], stage: Stage, result: dict[str, Any]) -> None:
         "speedup": ended["speedup"],
         "estimate": result["estimate"],
         "explained": result.get("explained"),
-        "at_peak": _at_peak(result),
+        "at_peak": result["at_peak"],
         "inside_over_label": _inside_over_label(result),
         "changed_inside": result["changed_inside"],
         "seconds": {name: round(value, 1) for name, value in result["seconds"].items()},
@@ -109,12 +109,6 @@ def keep(kept: dict[str, Any], stage: Stage, result: dict[str, Any]) -> None:
         for network, found in kept.items()
     )
     write_whole(KEPT, f"{{\n{text}\n}}\n")
-
-
-def _at_peak(result: dict[str, Any]) -> float | None:
-    """Seconds that the operations of a network's tasks take at the processor's peak."""
-    operations = sum(task["flops"] * task["weight"] for task in result["tasks"])
-    return operations / result["peak"] if result.get("peak") else None
 
 
 def _inside_over_label(result: dict[str, Any]) -> list[float]:

@@ -299,11 +299,11 @@ def _print_operators(result: TuneResult) -> None:
         f"{parts['others'] * 1e3:+.2g} of operators without a label, {parts['between'] * 1e3:+.2g} between: "
         f"{result.end_to_end.tuned_latency * 1e3:.4g} ms"
     )
-    operations = sum(task.flops * task.weight for task in result.tasks)
-    _say(
-        f"at the processor's peak, {result.peak / 1e9:.3g} GFLOP/s, its {operations / 1e9:.3g} GFLOP take "
-        f"{operations / result.peak * 1e3:.3g} ms"
-    )
+    if result.at_peak is not None:
+        _say(
+            f"at the processor's peak, {result.peak / 1e9:.3g} GFLOP/s, its {result.operations / 1e9:.3g} GFLOP "
+            f"take {result.at_peak * 1e3:.3g} ms"
+        )
 
 
 def _say_times(ended: EndToEnd) -> None:

@@ -168,10 +168,20 @@ class TuneResult:
         """Tasks that keep TVM's own schedule."""
         return [task for task in self.tasks if not task.chosen]
 
+    @property
+    def operations(self) -> float:
+        """Of one run of the network, as far as its tasks have them."""
+        return sum(task.flops * task.weight for task in self.tasks)
+
+    @property
+    def at_peak(self) -> float | None:
+        """Seconds that these take at the peak; None where that is not known."""
+        return self.operations / self.peak if self.peak else None
+
     def to_dict(self) -> dict[str, Any]:
         """For JSON: times in seconds, infinity as None."""
         ended = self.end_to_end
-        value = dataclasses.asdict(self)
+        value = dataclasses.asdict(self) | {"at_peak": self.at_peak}
         if ended is not None:
             value["end_to_end"] |= {
                 "untuned_latency": ended.untuned_latency,

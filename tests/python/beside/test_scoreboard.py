@@ -31,8 +31,7 @@ def result(ours: float, peers: tuple[Timed, ...]) -> dict[str, Any]:
     ended = {"untuned_latency": 0.008, "speedup": 2.0}
     explained = {"labels": 0.008, "inside": 0.002 * ours / 0.001}
     values = {"commit": "abc1234", "end_to_end": ended, "estimate": 0.003, "seconds": {"search": 1.23}}
-    values |= {"changed_inside": 1, "explained": explained, "peak": 2e9}
-    values["tasks"] = [{"flops": 5e5, "weight": 2}, {"flops": 1e6, "weight": 1}]
+    values |= {"changed_inside": 1, "explained": explained, "at_peak": 1e-3}
     operators = [(3e-3, 2e-3), (2.1e-3, 2e-3), (1e-3, None)]
     values["operators"] = [{"inside": inside, "label": label} for inside, label in operators]
     return {**values, "beside": beside.to_dict()}

@@ -128,6 +128,8 @@ def test_every_operator_is_told_beside_its_label(result: TuneResult) -> None:
         assert each.count == best[key].weight
         assert each.inside > 0
     assert result.peak > 0
+    operations = sum(task.flops * task.weight for task in result.tasks)
+    assert result.at_peak == pytest.approx(operations / result.peak)
     report = json.loads(result.report.read_text())
     assert sum(report["explained"].values()) == pytest.approx(result.end_to_end.tuned_latency)
 
