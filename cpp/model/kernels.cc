@@ -200,10 +200,10 @@ double Multiply(int rounds, float* sum) {
   for (int s = 0; s < kSums; ++s) sums[s] = Vector{} + static_cast<float>(s);
   const Vector half = Vector{} + 0.5F;
   for (int round = 0; round < rounds; ++round) {
-    for (int s = 0; s < kSums; ++s) sums[s] = sums[s] * half + half;
+    for (Vector& each : sums) each = each * half + half;
   }
   *sum = 0;
-  for (int s = 0; s < kSums; ++s) *sum += Sum(sums[s]);
+  for (const Vector& each : sums) *sum += Sum(each);
   return 2.0 * kSums * kLanes * rounds;
 }
 
