@@ -301,8 +301,8 @@ def _print_operators(result: TuneResult) -> None:
     )
     if result.at_peak is not None:
         _say(
-            f"at the processor's peak, {result.peak / 1e9:.3g} GFLOP/s, its {result.operations / 1e9:.3g} GFLOP "
-            f"take {result.at_peak * 1e3:.3g} ms"
+            f"at the processor's peak, {result.peak / 1e9:.3g} GFLOP/s, its "
+            f"{result.operations / 1e9:.3g} GFLOP take {result.at_peak * 1e3:.3g} ms"
         )
 
 
