@@ -17,7 +17,7 @@ from tlp_tvm.ansor.graph.convolutions import channels_last
 from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
 from tlp_tvm.ansor.graph.packed_dense import packable_dense
 from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
-from tlp_tvm.ansor.graph.pools import with_cut_windows
+from tlp_tvm.ansor.graph.pooling_windows import with_cut_windows
 from tlp_tvm.ansor.graph.powers import with_products_for_powers
 from tlp_tvm.ansor.graph.rows import with_fewer_axes
 from tlp_tvm.ansor.loading.locate import load_tvm

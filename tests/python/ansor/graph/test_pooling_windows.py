@@ -9,7 +9,7 @@ import pytest
 import torch
 from relay_networks import module_of, operators_of, outputs_of
 
-from tlp_tvm.ansor.graph.pools import with_cut_windows
+from tlp_tvm.ansor.graph.pooling_windows import with_cut_windows
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 
