@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tlp_tvm.ansor.graph.cheaper_math import with_products_for_powers, with_tanh_for_sigmoids
 from tlp_tvm.ansor.graph.constants import folding_pass
 from tlp_tvm.ansor.graph.convolutions import channels_last
 from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
 from tlp_tvm.ansor.graph.packed_dense import packable_dense
 from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
 from tlp_tvm.ansor.graph.pooling_windows import with_cut_windows
-from tlp_tvm.ansor.graph.powers import with_products_for_powers
 from tlp_tvm.ansor.graph.rows import with_fewer_axes
 from tlp_tvm.ansor.loading.locate import load_tvm
 
@@ -76,6 +76,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("one product", "linear layers of one input are one", _one_product),
     Pass("padded rows", "rows that no tile divides are more", with_padded_rows, only_cpu=True),
     Pass("products for powers", "x to the power of 3 is x * x * x", with_products_for_powers),
+    Pass("tanh for sigmoids", "a sigmoid is a tanh, of which there is a polynomial", with_tanh_for_sigmoids),
     Pass("fast math", "erf, exp and tanh are polynomials", _relay_passes("FastMath")),
     Pass(
         "tidy",
@@ -89,7 +90,7 @@ PACKED = "packed weights"
 
 ALL = (*(each.name for each in PASSES), PACKED)
 
-_NOT_KNOWN_ONCE = ("folded padding", "cut windows", "products for powers")
+_NOT_KNOWN_ONCE = ("folded padding", "cut windows", "products for powers", "tanh for sigmoids")
 """What runs did not know that do not say which passes they knew."""
 
 _SIMPLIFIES = ("SimplifyExpr", "SimplifyExprPostAlterOp")

@@ -139,6 +139,7 @@ def test_a_resumed_run_gets_the_passes_that_it_began_with() -> None:
         "folded padding",
         "cut windows",
         "products for powers",
+        "tanh for sigmoids",
         "fast math",
     )
     assert left_out_of({"format": "without"}) == ALL

@@ -1,4 +1,4 @@
-"""Powers that are written out as products, and those that are not."""
+"""Powers that are written out as products and those that are not; sigmoids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from relay_networks import constant, module_of, operators_of, outputs_of
 
-from tlp_tvm.ansor.graph.powers import with_products_for_powers
+from tlp_tvm.ansor.graph.cheaper_math import with_products_for_powers, with_tanh_for_sigmoids
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 
@@ -45,3 +45,25 @@ def test_others_stay() -> None:
     ):
         before = raised(exponent)
         assert load_tvm().ir.structural_equal(with_products_for_powers(before), before)
+
+
+def sigmoid_of(dtype: str) -> Any:
+    """Of numbers that are far enough apart to saturate."""
+    relay = load_tvm().relay
+    x = relay.const(np.linspace(-30, 30, 601), dtype)
+    return module_of(relay.sigmoid(x))
+
+
+def test_a_sigmoid_is_a_polynomial_in_the_end() -> None:
+    before = sigmoid_of("float32")
+    after = load_tvm().relay.transform.FastMath()(with_tanh_for_sigmoids(before))
+
+    assert operators_of(after) == ["multiply", "fast_tanh", "multiply", "add"]
+    (expected,), (found,) = outputs_of(before), outputs_of(after)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_a_sigmoid_of_other_numbers_stays() -> None:
+    before = sigmoid_of("float64")
+
+    assert load_tvm().ir.structural_equal(with_tanh_for_sigmoids(before), before)

@@ -1,7 +1,7 @@
-"""Small whole powers as products: TVM calls the C library for each number of `power`.
+"""Powers and sigmoids as what vectors can do: TVM calls the C library for each number of both.
 
 GPT-2's activation has x to the power of 3 in the epilogue of its widest layer, which then takes 1.6 times as
-long.
+long. EfficientNet and many others have a sigmoid after each convolution.
 """
 
 from __future__ import annotations
@@ -26,6 +26,26 @@ def with_products_for_powers(module: Any) -> Any:
         The module, with types.
     """
     return with_calls_replaced(module, ["power"], _product)
+
+
+def with_tanh_for_sigmoids(module: Any) -> Any:
+    """Write 1/2 + 1/2 tanh(x / 2) for sigmoid(x): of tanh, TVM knows a polynomial (`FastMath`).
+
+    Args:
+        module: Relay module.
+
+    Returns:
+        The module, with types.
+    """
+    return with_calls_replaced(module, ["sigmoid"], _by_tanh)
+
+
+def _by_tanh(call: Any, arguments: Sequence[Any]) -> Any:
+    relay = load_tvm().relay
+    if call.checked_type.dtype != "float32":
+        return None
+    half = relay.const(0.5, "float32")
+    return half + half * relay.tanh(half * arguments[0])
 
 
 def _product(call: Any, arguments: Sequence[Any]) -> Any:
