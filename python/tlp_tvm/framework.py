@@ -94,6 +94,8 @@ class Framework(Protocol):
     """Preset layouts of its programs; the last one has the framework's name."""
     caches: str
     """How it can time programs for a CPU at best, one of `measuring.child.CACHES`."""
+    addresses: str
+    """How it can compile them at best, one of `measuring.child.ADDRESSES`."""
     has_store_rows: bool
     """Whether `store_rows` gives any."""
 

@@ -16,7 +16,7 @@ from tlp_tvm.adapting.program_source import Prior, ProgramSource
 from tlp_tvm.errors import TvmNotFoundError
 from tlp_tvm.framework import Contender, OnErrors, Pool, Tell
 from tlp_tvm.machine.checks import Check
-from tlp_tvm.measuring.child import COLD, Outcome
+from tlp_tvm.measuring.child import COLD, FOLDED, Outcome
 from tlp_tvm.measuring.fleet import Fleet
 from tlp_tvm.measuring.pool import FAILED_COST, MeasureSettings, MeasuringPool
 from tlp_tvm.planned_task import PlannedTask
@@ -33,6 +33,7 @@ class _Ansor:
     log = "log.json"
     layouts = ("paper-cpu", "ansor")
     caches = COLD
+    addresses = FOLDED
     has_store_rows = True
 
     def is_here(self) -> bool:

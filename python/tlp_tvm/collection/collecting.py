@@ -117,7 +117,7 @@ class _Collection:
         return this_cpu().platform(str(target)) or named
 
     def _how(self, target: Any) -> MeasureSettings:
-        how = self.settings.measure.with_caches(self.framework.caches)
+        how = self.settings.measure.at_best(self.framework.caches, self.framework.addresses)
         if how.timing.realtime and not realtime_allowed():
             raise CollectionError(
                 "`realtime`: expected the right to a real-time priority, found none; run as root or with "
@@ -279,6 +279,7 @@ class _Collection:
             "seed": settings.seed,
             "measure": dataclasses.asdict(how),
             "caches": how.timing.caches,
+            "addresses": how.addresses,
             "cpu": this_cpu().model if settings.fleet is None else None,
             "versions": {
                 "tlp_tvm": __version__,

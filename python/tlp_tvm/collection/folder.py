@@ -28,13 +28,13 @@ from tlp_tvm.files import write_whole
 from tlp_tvm.folder_lock import held
 from tlp_tvm.framework import DEFAULT
 from tlp_tvm.logs import append_line, mend_log
-from tlp_tvm.measuring.child import WARM
+from tlp_tvm.measuring.child import PLAIN, WARM
 from tlp_tvm.planned_task import PlannedTask
 from tlp_tvm.records.source import TASK_TABLE, WORKLOADS, table_entries, workload_lines
 
 DESCRIPTION = "collection.json"
 FORMAT, FORMAT_VERSION = "tlp-tvm-collection", 1
-IDENTITY = ("target", "threads", "cpu", "caches")
+IDENTITY = ("target", "threads", "cpu", "caches", "addresses")
 """What may not change between the measurements of one platform; earlier ones may not say it."""
 
 CURE = "choose another `platform` or `out`"
@@ -96,7 +96,7 @@ class CollectionFolder:
                     f"{description['framework']}; choose another `out`"
                 )
         before = content["platforms"].get(self.platform, description)
-        before = {"caches": WARM, **before}
+        before = {"caches": WARM, "addresses": PLAIN, **before}
         for entry in IDENTITY:
             expected, found = before.get(entry), description.get(entry)
             if None not in (expected, found) and expected != found:

@@ -70,6 +70,8 @@ class MeasureSettings:
             alone; 0 times all alike.
         again: how many times a program is timed again, after the others of its batch, if the machine was
             slower than before while it was timed, and it may be among the fastest (`yardstick`).
+        addresses: one of `ADDRESSES`: "folded", with their constant parts where a processor adds them for
+            nothing, or "plain", as TVM computes them. Files that do not say which are of "plain".
     """
 
     children: int = 2
@@ -79,16 +81,21 @@ class MeasureSettings:
     run_timeout_s: int = 10
     hopeless: float = 0.0
     again: int = 1
+    addresses: str = child_side.FOLDED
 
-    def with_caches(self, best: str) -> MeasureSettings:
-        """The same for what can be timed with cold caches, or cannot.
+    def at_best(self, caches: str, addresses: str) -> MeasureSettings:
+        """The same for a framework, or an earlier log, that has less.
 
         Args:
-            best: one of `measuring.child.CACHES`; "cold" leaves the choice as it is.
+            caches: one of `measuring.child.CACHES`; "cold" leaves the choice as it is.
+            addresses: one of `measuring.child.ADDRESSES`; "folded" leaves the choice as it is.
         """
-        if best == child_side.COLD:
-            return self
-        return dataclasses.replace(self, timing=dataclasses.replace(self.timing, caches=best))
+        timing = self.timing
+        if caches != child_side.COLD:
+            timing = dataclasses.replace(timing, caches=caches)
+        if addresses == child_side.FOLDED:
+            addresses = self.addresses
+        return dataclasses.replace(self, timing=timing, addresses=addresses)
 
 
 class MeasuringPool(abc.ABC):

@@ -16,7 +16,7 @@ from tlp_tvm.adapting.program_source import Prior, ProgramSource
 from tlp_tvm.errors import CollectionError, DatasetError, NetworkError, TuningError
 from tlp_tvm.framework import Contender, OnErrors, Pool, Tell
 from tlp_tvm.machine.checks import Check
-from tlp_tvm.measuring.child import WARM, Outcome
+from tlp_tvm.measuring.child import PLAIN, WARM, Outcome
 from tlp_tvm.measuring.fleet import Fleet
 from tlp_tvm.measuring.pool import FAILED_COST, MeasureSettings, MeasuringPool
 from tlp_tvm.planned_task import PlannedTask
@@ -36,6 +36,7 @@ class _MetaSchedule:
     log = "database_tuning_record.json"
     layouts = ("metaschedule",)
     caches = WARM
+    addresses = PLAIN
     has_store_rows = False
 
     def is_here(self) -> bool:

@@ -26,7 +26,7 @@ from tlp_tvm.framework import DEFAULT, framework_named
 from tlp_tvm.logs import mend_log
 from tlp_tvm.machine.cpu import peak_rate, this_cpu
 from tlp_tvm.machine.loop_threads import set_loop_threads
-from tlp_tvm.measuring.child import WARM
+from tlp_tvm.measuring.child import PLAIN, WARM
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
@@ -131,9 +131,12 @@ class _Tuning(Steps):
     def _as_before(self, settings: TuneSettings) -> MeasureSettings:
         """How to time: a resumed run as it began, so that one log has labels of one kind."""
         before = read_run(settings.out)
-        timing = before.get("measure", {}).get("timing", {})
-        caches = timing.get("caches", WARM) if before else self.framework.caches
-        return settings.measure.with_caches(caches)
+        caches, addresses = self.framework.caches, self.framework.addresses
+        if before:
+            how = before.get("measure", {})
+            caches = how.get("timing", {}).get("caches", WARM)
+            addresses = how.get("addresses", PLAIN)
+        return settings.measure.at_best(caches, addresses)
 
     def run(self) -> TuneResult:
         settings = self.settings

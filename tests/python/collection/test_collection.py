@@ -341,6 +341,21 @@ def test_another_processor_under_the_same_label_is_refused(
         there.begin({**described, "cpu": None}, [])  # devices of a fleet, which are not asked
 
 
+def test_programs_that_are_compiled_otherwise_are_refused(collected: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(collected, folder)
+    content = json.loads((folder / "collection.json").read_text())
+    described = dict(content["platforms"]["here"])
+    assert described["addresses"] == "folded"
+    del content["platforms"]["here"]["addresses"]  # as earlier versions wrote it
+    (folder / "collection.json").write_text(json.dumps(content))
+    with (
+        pytest.raises(CollectionError, match=r"expected addresses plain, as before, found folded; choose"),
+        CollectionFolder(folder, "here") as there,
+    ):
+        there.begin(described, [])
+
+
 def test_a_record_on_the_wrong_side_of_the_split_is_refused(collected: Path, tmp_path: Path) -> None:
     file = next((collected / "here").rglob("*.json"))
     place = tmp_path / "here" / "test" / file.name

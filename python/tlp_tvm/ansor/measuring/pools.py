@@ -70,8 +70,8 @@ class StatePool(MeasuringPool):
     def _start_child(self) -> Any:
         return start_child(load_tvm().contrib.popen_pool.PopenWorker, self.settings, self._log)
 
-    def _serialized(self, program: Any) -> Any:
-        return program.serialize()
+    def _serialized(self, program: Any) -> work.Serialized:
+        return work.Serialized(program.serialize(), self.settings.addresses)
 
     def _key(self, program: Any) -> str:
         return str(program.task.workload_key)

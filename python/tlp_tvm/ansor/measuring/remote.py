@@ -24,6 +24,7 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.measuring import remote_work
 from tlp_tvm.ansor.measuring.pools import inputs_that_matter
 from tlp_tvm.ansor.measuring.remote_work import BUSY, NO_DEVICE
+from tlp_tvm.ansor.measuring.work import Serialized
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.measuring.child import RUNTIME, Outcome
 from tlp_tvm.measuring.fleet import Fleet
@@ -129,7 +130,7 @@ class RemotePool:
         def work(child: Any, i: int) -> None:
             number = built[i][0]
             path = remote_work.temporary_library(self._folder)
-            arguments = (path, inputs[i].serialize())
+            arguments = (path, Serialized(inputs[i].serialize(), self.settings.addresses))
             outcome = ask(child, BUILD_TIMEOUT, self.settings.build_timeout_s, remote_work.build, *arguments)
             assert outcome is not None
             self._libraries[number] = path

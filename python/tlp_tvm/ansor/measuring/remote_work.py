@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.ansor.measuring.work import compiled
+from tlp_tvm.ansor.measuring.work import Serialized, compiled
 from tlp_tvm.measuring.child import (
     COLD,
     COMPILE,
@@ -37,12 +37,12 @@ _queue = ThreadPoolExecutor(1)
 _session: Future[Any] | None = None
 
 
-def build(path: str, serialized: Any) -> Outcome:
+def build(path: str, serialized: Serialized) -> Outcome:
     """Compile a program into a library that its device can load, and note its arguments beside it.
 
     Args:
         path: of the library, a .tar.
-        serialized: `MeasureInput.serialize()`.
+        serialized: the program.
     """
     began = time.monotonic()
     program, error, message = compiled(serialized)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tlp_tvm.ansor.compiling.pass_settings import of_a_program
 from tlp_tvm.ansor.loading.loops import share_loops_of
 from tlp_tvm.measuring.child import (
     COLD,
     COMPILE,
     FLUSH,
+    FOLDED,
     INSTANTIATION,
     NO_ERROR,
     Outcome,
@@ -22,14 +24,6 @@ from tlp_tvm.measuring.child import (
     run_kept,
     timed,
 )
-
-_NO_CSE = {"tir.disable_cse_tir": True}
-"""TVM's elimination of common subexpressions takes half of the time to compile and more, and LLVM does the
-same again: programs are as fast without (`benchmarks/measuring.py` compares)."""
-
-LEFT_OUT = ["tir.RenormalizeSplitPattern"]
-"""A third of the time to compile a Winograd program, a fiftieth of that of others; TVM simplifies before and
-after it, and programs are as fast without."""
 
 _BATCHED = 3
 """Axes of the operands of a batched product."""
@@ -57,16 +51,28 @@ class Program:
     weights: tuple[int, ...] = ()
 
 
+class Serialized(NamedTuple):
+    """A program on its way to a child.
+
+    Attributes:
+        measure_input: `MeasureInput.serialize()`.
+        addresses: one of `measuring.child.ADDRESSES`.
+    """
+
+    measure_input: Any
+    addresses: str = FOLDED
+
+
 _programs: dict[int, Program] = {}
 _arrays: dict[tuple[Any, ...], Any] = {}
 
 
-def build(number: int, serialized: Any) -> Outcome:
+def build(number: int, serialized: Serialized) -> Outcome:
     """Compile a program and keep it.
 
     Args:
         number: to ask for it later.
-        serialized: `MeasureInput.serialize()`.
+        serialized: the program.
     """
     began = time.monotonic()
     program, error, message = compiled(serialized)
@@ -97,11 +103,11 @@ def run(number: int, inputs: dict[str, Any], timing: Timing, task: str, again: b
     return run_kept(_programs, number, costs_of, timing, task, again)
 
 
-def compiled(serialized: Any) -> tuple[Program | None, int, str]:
+def compiled(serialized: Serialized) -> tuple[Program | None, int, str]:
     """Compile a program.
 
     Args:
-        serialized: `MeasureInput.serialize()`.
+        serialized: the program.
 
     Returns:
         The program, or None, TVM's error number and the last line of the error.
@@ -110,7 +116,7 @@ def compiled(serialized: Any) -> tuple[Program | None, int, str]:
     from tvm.auto_scheduler.measure import MeasureInput
 
     share_loops_of(tvm)
-    measure_input = MeasureInput.deserialize(serialized)
+    measure_input = MeasureInput.deserialize(serialized.measure_input)
     task = measure_input.task
     target, host = tvm.target.Target.canon_target_and_host(task.target, task.target_host)
     try:
@@ -120,7 +126,8 @@ def compiled(serialized: Any) -> tuple[Program | None, int, str]:
     except Exception:  # noqa: BLE001
         return None, INSTANTIATION, last_line()
     try:
-        with tvm.transform.PassContext(config=_pass_config(), disabled_pass=LEFT_OUT):
+        settings = of_a_program(tvm, str(target.kind.name), serialized.addresses == FOLDED)
+        with tvm.transform.PassContext(**settings):
             module = tvm.build(schedule, tensors, target=tvm.target.Target(target, host))
             _ = module[module.entry_name]  # LLVM compiles at the first look
     except Exception:  # noqa: BLE001
@@ -171,15 +178,6 @@ def _register_cooling() -> None:
 
     flush = tvm.get_global_func(FLUSH)
     tvm.register_func(_COOL, lambda *arrays: flush(arrays[0], *(arrays[i] for i in _cooled)), override=True)
-
-
-@functools.cache
-def _pass_config() -> dict[str, Any]:
-    """What of `_NO_CSE` this TVM knows; old ones have no such pass."""
-    import tvm
-
-    known = tvm.transform.PassContext.list_configs()
-    return {name: value for name, value in _NO_CSE.items() if name in known}
 
 
 def _arrays_of(program: Program, device: Any, inputs: dict[str, Any]) -> list[Any]:

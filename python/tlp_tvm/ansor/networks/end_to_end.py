@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.ansor.compiling.pass_settings import of_a_network
 from tlp_tvm.ansor.graph.pipeline import ALL, Prepared, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.measuring.work import LEFT_OUT
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.ansor.networks.layout_rewrite import best_records
 from tlp_tvm.errors import TuningError
@@ -102,10 +102,9 @@ def _build_tuned(prepared: Prepared, target: Any, log: Path, kept: set[str]) -> 
     context = best_records(log, kept)
     fallback = tvm.auto_scheduler.dispatcher.DispatchContext.current
     verbose, fallback.verbose = fallback.verbose, 0  # what lacks a record is reported by the caller
-    config = {"relay.backend.use_auto_scheduler": True}
+    settings = of_a_network(tvm, str(target.kind.name), prepared.needless)
     try:
-        left_out = [*LEFT_OUT, *prepared.needless]
-        with context, tvm.transform.PassContext(opt_level=3, config=config, disabled_pass=left_out):
+        with context, tvm.transform.PassContext(**settings):
             built = tvm.relay.build(prepared.module, target=target, params=prepared.parameters)
     finally:
         fallback.verbose = verbose

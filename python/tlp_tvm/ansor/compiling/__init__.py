@@ -1,0 +1,1 @@
+"""How Ansor's programs become machine code, when they are measured and in a network."""
