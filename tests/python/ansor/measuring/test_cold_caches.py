@@ -35,7 +35,7 @@ def test_weights_are_what_tvm_may_lay_out_anew(convolution: Any) -> None:
 
 def test_a_function_cools_before_each_run_and_gets_the_arguments(convolution: Any) -> None:
     tvm = load_tvm()
-    program, _, message = work.compiled(convolution.serialize())
+    program, _, message = work.compiled(work.Serialized(convolution.serialize()))
     assert program is not None, message
     arrays = [
         tvm.nd.array(np.ones([int(extent) for extent in tensor.shape], tensor.dtype))
@@ -85,7 +85,7 @@ def test_children_time_either_way(convolution: Any, caches: str) -> None:
 
 
 def test_cold_weights_or_not_a_slow_program_has_one_timing(convolution: Any) -> None:
-    program, _, message = work.compiled(convolution.serialize())
+    program, _, message = work.compiled(work.Serialized(convolution.serialize()))
     assert program is not None, message
     device = load_tvm().cpu()
     arrays = work._arrays_of(program, device, {})
@@ -97,7 +97,7 @@ def test_cold_weights_or_not_a_slow_program_has_one_timing(convolution: Any) -> 
 
 @pytest.mark.skipif(not realtime_allowed(), reason="no right to a real-time priority here")
 def test_nor_has_it_more_at_a_realtime_priority(convolution: Any) -> None:
-    program, _, message = work.compiled(convolution.serialize())
+    program, _, message = work.compiled(work.Serialized(convolution.serialize()))
     assert program is not None, message
     device = load_tvm().cpu()
     for above, count in ((0.0, 3), (1e9, 3), (1e-9, 1)):
