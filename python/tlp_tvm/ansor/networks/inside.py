@@ -13,6 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tlp_tvm.ansor.compiling.code_size import code_sizes
 from tlp_tvm.ansor.networks.end_to_end import compare
 from tlp_tvm.ansor.networks.profile import profile
 from tlp_tvm.tuning.network.operator_times import Ran
@@ -22,6 +23,9 @@ CANDIDATES = 4
 
 MOST_BYTES = 4e9
 """Of the parameters of all networks that are built with candidates; each of them has its own."""
+
+MOST_CODE = 5000
+"""Lines of LLVM's language of one operator by TVM's own schedule."""
 
 SLOWEST = 1.25
 """Largest ratio of a candidate's label to the lowest."""
@@ -60,7 +64,7 @@ def choose_inside(
         It and its record lines; None where it is no faster than the usual one.
     """
     first, *others = variants(programs)
-    tried = [(lines, build(lines)) for lines in others]
+    tried = [built_small(lines, first, build) for lines in others]
     networks = [(first, usual)] + [(lines, found) for lines, found in tried if found is not None]
     ran = profile([built for _, (built, _) in networks], inputs, target, threads)
     better = fastest([(r, tasks) for r, (_, (_, tasks)) in zip(ran, networks, strict=True)], programs)
@@ -77,6 +81,30 @@ def choose_inside(
     if found is None or compare(usual[0], found[0], inputs, target, turns, threads).speedup <= 1:
         return None
     return found, chosen
+
+
+def built_small(
+    lines: Mapping[str, str], first: Mapping[str, str], build: Callable[[Mapping[str, str]], Built | None]
+) -> tuple[Mapping[str, str], Built | None]:
+    """Build a network, with a task's first program where TVM's own schedule of it is far too much code.
+
+    Args:
+        lines: workload key to record line; a task without one has TVM's own schedule.
+        first: the same, of all tasks that have a program.
+        build: compiles the network; None where TVM cannot.
+
+    Returns:
+        What it is of in the end, and the network.
+    """
+    found = build(lines)
+    if found is None or first.keys() <= lines.keys():
+        return lines, found
+    sizes, tasks = code_sizes(found[0]), found[1]
+    large = {key for name, key in tasks.items() if sizes.get(name, 0) > MOST_CODE}
+    if not (instead := {key: first[key] for key in large if key in first and key not in lines}):
+        return lines, found
+    lines = {**lines, **instead}
+    return lines, build(lines)
 
 
 def variants(programs: Programs) -> list[dict[str, str]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from scorers import LinearScorer
-from tlp_tvm.ansor.networks.inside import fastest, variants
+from tlp_tvm.ansor.networks import inside
+from tlp_tvm.ansor.networks.inside import Built, built_small, fastest, variants
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
@@ -47,6 +50,24 @@ def test_a_task_keeps_what_ran_fastest_by_more_than_a_profile_can_tell() -> None
         "conv": 1,
     }
     assert fastest([(usual, TASKS), ([], {})], ["dense", "pool"]) == {}
+
+
+def test_a_task_whose_own_schedule_is_too_much_code_has_its_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Mapping[str, str]] = []
+
+    def build(lines: Mapping[str, str]) -> Built:
+        asked.append(lines)
+        return f"network {len(asked)}", TASKS
+
+    sizes = {"f": inside.MOST_CODE + 1, "g": 10, "h": inside.MOST_CODE + 1}
+    monkeypatch.setattr(inside, "code_sizes", lambda _built: sizes)
+    first = {"dense": "a", "conv": "e"}
+
+    assert built_small({}, first, build) == ({"dense": "a"}, ("network 2", TASKS))
+    assert asked == [{}, {"dense": "a"}]
+    assert built_small(first, first, build)[0] == first
+    assert built_small({}, {"conv": "e"}, build)[0] == {}
+    assert built_small({}, first, lambda _lines: None) == ({}, None)
 
 
 def test_a_program_whose_label_flatters_is_not_what_the_network_gets(tmp_path: Path) -> None:
