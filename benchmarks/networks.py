@@ -9,7 +9,8 @@ Checked: outputs of every peer agree with ours.
 
     python benchmarks/networks.py [--networks mlp,resnet_18] [--frameworks ansor] [--minutes 0,5,15] [--again]
 
-A stage is kept in docs/results/networks.json as soon as it has ended, and not run again without --again.
+A stage is kept in docs/results/networks.json as soon as it has ended, by the processor that it ran on, and
+not run again there without --again.
 With `--networks ""` only the page and the picture are written.
 """
 
@@ -28,11 +29,12 @@ from typing import Any
 from commits import checked_out
 from marked_pages import put
 from network_exports import NETWORKS
-from networks_page import draw, lines, summary
+from networks_page import draw, page, summary
 from own_command import MAIN
 
 from tlp_tvm.beside.peer_kinds import PEERS
 from tlp_tvm.files import write_whole
+from tlp_tvm.machine.cpu import this_cpu
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results" / "networks.json"
@@ -84,15 +86,15 @@ def stages(networks: Sequence[str], frameworks: Sequence[str], minutes: Sequence
 
 
 def read_kept() -> dict[str, Any]:
-    """Network -> stage -> what it gave."""
+    """Processor -> network -> stage -> what it gave."""
     kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     return kept
 
 
 def keep(kept: dict[str, Any], stage: Stage, result: dict[str, Any]) -> None:
-    """Add a stage's result to the kept ones, at once on disk."""
+    """Add a stage's result to the kept ones of its processor, at once on disk."""
     ended, beside = result["end_to_end"], result["beside"]
-    kept.setdefault(stage.network, {})[stage.name] = {
+    kept.setdefault(beside["cpu"], {}).setdefault(stage.network, {})[stage.name] = {
         "commit": result["commit"],
         "untuned": ended["untuned_latency"],
         "speedup": ended["speedup"],
@@ -104,11 +106,7 @@ def keep(kept: dict[str, Any], stage: Stage, result: dict[str, Any]) -> None:
         "seconds": {name: round(value, 1) for name, value in result["seconds"].items()},
         **{name: beside[name] for name in ("cpu", "threads", "programs", "ours", "peers")},
     }
-    text = ",\n".join(
-        f"{json.dumps(network)}: {{\n" + ",\n".join(_kept_lines(found)) + "\n}"
-        for network, found in kept.items()
-    )
-    write_whole(KEPT, f"{{\n{text}\n}}\n")
+    write_whole(KEPT, f"{_as_text(kept, 3)}\n")
 
 
 def _inside_over_label(result: dict[str, Any]) -> list[float]:
@@ -117,9 +115,12 @@ def _inside_over_label(result: dict[str, Any]) -> list[float]:
     return sorted(round(each["inside"] / each["label"], 3) for each in labelled)
 
 
-def _kept_lines(found: dict[str, Any]) -> Iterator[str]:
-    for name, value in found.items():
-        yield f" {json.dumps(name)}: {json.dumps(value)}"
+def _as_text(found: dict[str, Any], depth: int) -> str:
+    """JSON, a stage a line."""
+    if not depth:
+        return json.dumps(found)
+    inside = ",\n".join(f"{json.dumps(name)}: {_as_text(each, depth - 1)}" for name, each in found.items())
+    return f"{{\n{inside}\n}}"
 
 
 def run(stage: Stage) -> dict[str, Any]:
@@ -138,7 +139,7 @@ def write_page(kept: dict[str, Any]) -> None:
     """Write the picture, the table into docs/networks.md, and what the README says."""
     titles = {name: network.title for name, network in NETWORKS.items()}
     draw(kept, titles, PICTURE)
-    put(PAGE, "networks", "\n".join(lines(kept, titles)))
+    put(PAGE, "networks", "\n".join(page(kept, titles)))
     put(README, "networks", "\n".join(summary(kept, titles)))
 
 
@@ -163,7 +164,7 @@ def main() -> None:
     for stage in stages(networks, frameworks, [float(text) for text in asked.minutes.split(",")]):
         if asked.again and not stage.before:
             shutil.rmtree(stage.out, ignore_errors=True)
-        if asked.again or stage.name not in kept.get(stage.network, {}):
+        if asked.again or stage.name not in kept.get(this_cpu().model, {}).get(stage.network, {}):
             print(f"{stage.network}: {stage.name} minutes", flush=True)
             keep(kept, stage, run(stage))
             write_page(kept)

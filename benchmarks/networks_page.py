@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,10 @@ _NEAR = 0.1
 """How far an operator may be from its label to count as near."""
 
 Kept = Mapping[str, Mapping[str, Any]]
-"""Network -> stage, as "ansor-15" -> what it gave; stages in the order in which they ran."""
+"""Of a processor: network -> stage, as "ansor-15" -> what it gave; stages in the order in which they ran."""
+
+Processors = Mapping[str, Kept]
+"""What a processor calls itself -> what was measured there."""
 
 
 def fastest(stage: Mapping[str, Any]) -> tuple[str, float]:
@@ -42,36 +44,44 @@ def ratio_of_lowest(stage: Mapping[str, Any]) -> float:
     return min(turns) / min(stage["ours"]["turns"]) if turns else math.nan
 
 
-def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
-    """The table, what it was measured on, and the means."""
-    networks = [name for name in titles if kept.get(name)]
-    if not networks:
+def in_order(kept: Processors) -> list[str]:
+    """Processors, the one with most networks first: ratios of two are not to be mixed."""
+    return sorted((cpu for cpu in kept if kept[cpu]), key=lambda cpu: (-len(kept[cpu]), cpu))
+
+
+def page(kept: Processors, titles: Mapping[str, str]) -> list[str]:
+    """The picture, and a table for each processor."""
+    if not (processors := in_order(kept)):
         return ["", "Not measured yet.", ""]
+    text = ["", f"![speed beside the fastest peer, {processors[0]}](networks.png)", ""]
+    return text + [line for cpu in processors for line in (f"### {cpu}", "", *lines(kept[cpu], titles))]
+
+
+def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
+    """The table of a processor, what it was measured on, and the means."""
+    networks = [name for name in titles if kept.get(name)]
     found = [list(kept[name].values()) for name in networks]
     peers = list(dict.fromkeys(peer["name"] for rows in found for row in rows for peer in row["peers"]))
     stages = sorted({stage for name in networks for stage in kept[name]}, key=_order)
-    heads = ["network", "processor", *(f"{peer}, ms" for peer in peers), "TVM untuned, ms"]
+    heads = ["network", *(f"{peer}, ms" for peer in peers), "TVM untuned, ms"]
     heads += ["at the peak, ms", *(f"{_words(stage)}: ms | beside the fastest peer" for stage in stages)]
-    text = ["", "![speed beside the fastest peer](networks.png)", "", f"| {' | '.join(heads)} |"]
-    text.append("|---" * (4 + len(peers) + 2 * len(stages)) + "|")
+    text = [f"| {' | '.join(heads)} |", "|---" * (3 + len(peers) + 2 * len(stages)) + "|"]
     for name, rows in zip(networks, found, strict=True):
         last = rows[-1]
-        cells = [titles[name], _processor(last), *(_peer(last, peer) for peer in peers), _ms(last["untuned"])]
+        cells = [titles[name], *(_peer(last, peer) for peer in peers), _ms(last["untuned"])]
         cells.append(_ms(last["at_peak"]) if last.get("at_peak") else "-")
         for stage in stages:
             row = kept[name].get(stage)
             cells += ["-", "-"] if row is None else [_ms(row["ours"]["latency"]), _times(ratio(row))]
         text.append(f"| {' | '.join(cells)} |")
-    means = ["geometric mean", "", *("" for _ in peers), "", ""]
+    means = ["geometric mean", *("" for _ in peers), "", ""]
     for stage in stages:
         means += ["", _times(_mean([ratio(kept[name][stage]) for name in networks if stage in kept[name]]))]
-    cpus = ", ".join(
-        dict.fromkeys(f"{row['cpu']}, {row['threads']} threads" for rows in found for row in rows)
-    )
     every = [row for rows in found for row in rows]
+    threads = ", ".join(dict.fromkeys(f"{row['threads']} threads" for row in every))
     commits = ", ".join(dict.fromkeys(row["commit"] for row in every))
     about = (
-        f"`python benchmarks/networks.py`, commit {commits}. {cpus}; a processor is family/model. "
+        f"`python benchmarks/networks.py`, commit {commits}; {threads}. "
         "Medians of turns; figures of peers are those of the last stage. Higher ratios are better. At the "
         "peak: operations of the tuned tasks, as fast as the processor multiplies and adds in registers."
         + _quiet([(titles[name], list(kept[name].values())[-1]) for name in networks])
@@ -80,13 +90,24 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
     return [*text, f"| {' | '.join(means)} |", "", about, "", *_problems(networks, kept, titles)]
 
 
-def summary(kept: Kept, titles: Mapping[str, str]) -> list[str]:
-    """What the README says: the longest tunings of each framework that measured, beside the fastest peers."""
+def summary(kept: Processors, titles: Mapping[str, str]) -> list[str]:
+    """What the README says of each processor."""
+    said = {cpu: found for cpu in in_order(kept) if (found := _sentences(cpu, kept[cpu], titles))}
+    if not said:
+        return [""]
+    text = [
+        "",
+        f"![speed of tuned networks beside the fastest peer, {next(iter(said))}](docs/networks.png)",
+        "",
+    ]
+    return [*text, *(line for found in said.values() for line in found), ""]
+
+
+def _sentences(cpu: str, kept: Kept, titles: Mapping[str, str]) -> list[str]:
+    """The longest tunings of each framework that measured, beside the fastest peers."""
     networks = [name for name in titles if kept.get(name)]
     stages = sorted({stage for name in networks for stage in kept[name] if _order(stage)[1]}, key=_order)
-    if not stages:
-        return [""]
-    text = ["", "![speed of tuned networks beside the fastest peer](docs/networks.png)", ""]
+    text = []
     for stage in {_order(stage)[0]: stage for stage in stages}.values():
         framework, minutes = _order(stage)
         ratios = {titles[name]: ratio(kept[name][stage]) for name in networks if stage in kept[name]}
@@ -97,12 +118,13 @@ def summary(kept: Kept, titles: Mapping[str, str]) -> list[str]:
         worst, best = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
         mean = _times(_mean(list(ratios.values())))
         text.append(
-            f"*After {minutes:g} minutes of tuning with {framework}, beside the fastest of ONNX Runtime, "
+            f"*{cpu}, {minutes:g} minutes of tuning with {framework}, beside the fastest of ONNX Runtime, "
             f"OpenVINO, TorchScript and torch.compile in the same turns: {mean} "
             f"in the geometric mean of {len(ratios)} networks ({_times(ratios[worst])} {worst} to "
             f"{_times(ratios[best])} {best}), faster on {len(faster)}. [Table](docs/networks.md#scoreboard).*"
         )
-    return [*text, "", ""]
+        text.append("")
+    return text
 
 
 def _quiet(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
@@ -137,11 +159,16 @@ def _near(ratios: Sequence[float]) -> int:
     return sum(abs(each - 1) <= _NEAR for each in ratios)
 
 
-def draw(kept: Kept, titles: Mapping[str, str], path: Path) -> None:
-    """Write the picture: a row per network, speeds relative to the fastest peer of the same turns."""
+def draw(processors: Processors, titles: Mapping[str, str], path: Path) -> None:
+    """Write the picture, of the processor with most networks.
+
+    A row per network, speeds relative to the fastest peer of the same turns.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    cpu = next(iter(in_order(processors)), "")
+    kept = processors.get(cpu, {})
     networks = [name for name in reversed(titles) if kept.get(name)]
     figure = Figure(figsize=(8, 1.4 + 0.42 * len(networks)), layout="constrained")
     axes = figure.subplots()
@@ -165,7 +192,7 @@ def draw(kept: Kept, titles: Mapping[str, str], path: Path) -> None:
     axes.set_yticks(range(len(networks)), [titles[name] for name in networks])
     axes.set_ylim(-0.6, max(len(networks), 1) - 0.4)
     axes.set_xlim(0, None)
-    axes.set_xlabel("speed relative to the fastest peer (higher is better)")
+    axes.set_xlabel(f"speed relative to the fastest peer (higher is better), {cpu}")
     seen = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     if seen:
         figure.legend(seen.values(), seen, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
@@ -197,12 +224,6 @@ def _order(stage: str) -> tuple[str, float]:
 def _words(stage: str) -> str:
     framework, minutes = _order(stage)
     return f"{framework}, {f'{minutes:g} min' if minutes else '0 programs'}"
-
-
-def _processor(stage: Mapping[str, Any]) -> str:
-    """As short as it can be told apart: "AMD EPYC (family 25, model 1)" is "25/1"."""
-    numbers = re.search(r"family (\d+), model (\d+)", stage["cpu"])
-    return f"{numbers[1]}/{numbers[2]}" if numbers else str(stage["cpu"])
 
 
 def _peer(stage: Mapping[str, Any], name: str) -> str:

@@ -12,8 +12,10 @@ import pytest
 
 from places import ROOT
 from tlp_tvm.beside.beside_result import BesideResult, Timed
+from tlp_tvm.machine.cpu import Cpu
 
 TITLES = {"a": "Network A", "b": "Network B"}
+CPU = "a CPU"
 
 
 @pytest.fixture
@@ -22,12 +24,13 @@ def networks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     module = importlib.import_module("networks")
     for name in ("KEPT", "PAGE", "PICTURE", "README"):
         monkeypatch.setattr(module, name, tmp_path / name.lower())
+    monkeypatch.setattr(module, "this_cpu", lambda: Cpu(CPU, "llvm", 2, "a"))
     return module
 
 
 def result(ours: float, peers: tuple[Timed, ...]) -> dict[str, Any]:
     """What `tlp-tvm tune --beside --json` prints, as far as it is kept."""
-    beside = BesideResult("net", "a CPU", 2, 5, Timed("tlp-tvm", "0.1", (ours,)), peers)
+    beside = BesideResult("net", CPU, 2, 5, Timed("tlp-tvm", "0.1", (ours,)), peers)
     ended = {"untuned_latency": 0.008, "speedup": 2.0}
     explained = {"labels": 0.008, "inside": 0.002 * ours / 0.001}
     values = {"commit": "abc1234", "end_to_end": ended, "estimate": 0.003, "seconds": {"search": 1.23}}
@@ -76,7 +79,11 @@ def test_a_stage_that_is_kept_is_not_run_again(networks: ModuleType, monkeypatch
             networks.main()
 
     assert ran == ["mlp ansor-0", "mlp ansor-5", "mlp ansor-5"]
-    assert list(json.loads(networks.KEPT.read_text())["mlp"]) == ["ansor-0"]
+    assert list(json.loads(networks.KEPT.read_text())[CPU]["mlp"]) == ["ansor-0"]
+    monkeypatch.setattr(networks, "this_cpu", lambda: Cpu("another CPU", "llvm", 2, "b"))
+    with pytest.raises(KeyboardInterrupt):
+        networks.main()
+    assert ran[3:] == ["mlp ansor-0", "mlp ansor-5"]
     assert "2.00x" in networks.PAGE.read_text()
     assert networks.PICTURE.read_bytes().startswith(b"\x89PNG")
 
@@ -86,23 +93,21 @@ def test_the_table_compares_with_the_fastest_sound_peer(networks: ModuleType) ->
     for network, minutes, ours in (("a", 0, 0.004), ("a", 5, 0.001), ("b", 5, 0.0005)):
         networks.keep(kept, networks.Stage(network, "ansor", minutes), result(ours, PEERS))
     assert networks.read_kept() == kept
-    kept["b"]["ansor-5"]["cpu"] = "AMD EPYC (family 25, model 17)"
-    kept["b"]["ansor-5"]["ours"]["turns"] = [0.0005, 0.0004, 0.0005]
+    kept[CPU]["b"]["ansor-5"]["ours"]["turns"] = [0.0005, 0.0004, 0.0005]
 
-    lines = networks.lines(kept, TITLES)
+    lines = networks.page(kept, TITLES)
 
+    assert lines[1:4] == [f"![speed beside the fastest peer, {CPU}](networks.png)", "", f"### {CPU}"]
     heads, _, a, b, mean = (line for line in lines if line.startswith("|"))
     assert heads == (
-        "| network | processor | onnxruntime, ms | torch, ms | TVM untuned, ms | at the peak, ms | "
+        "| network | onnxruntime, ms | torch, ms | TVM untuned, ms | at the peak, ms | "
         "ansor, 0 programs: ms | beside the fastest peer | ansor, 5 min: ms | beside the fastest peer |"
     )
-    assert a == "| Network A | a CPU | 2 | 1 | 8 | 1 | 4 | 0.50x | 1 | 2.00x |"
-    assert b == "| Network B | 25/17 | 2 | 1 | 8 | 1 | - | - | 0.5 | 4.00x |"
-    assert mean == "| geometric mean |  |  |  |  |  |  | 0.50x |  | 2.83x |"
+    assert a == "| Network A | 2 | 1 | 8 | 1 | 4 | 0.50x | 1 | 2.00x |"
+    assert b == "| Network B | 2 | 1 | 8 | 1 | - | - | 0.5 | 4.00x |"
+    assert mean == "| geometric mean |  |  |  |  |  | 0.50x |  | 2.83x |"
     assert "- Network A: a.pt: torch: outputs differ" in lines
-    [about] = [
-        line for line in lines if f", commit {kept['a']['ansor-5']['commit']}. a CPU, 2 threads, " in line
-    ]
+    [about] = [line for line in lines if ", commit abc1234; 2 threads. " in line]
     lowest = (
         "the lowest turn of each library, 3.16x in the geometric mean (2.00x Network A to 5.00x Network B)."
     )
@@ -117,21 +122,38 @@ def test_the_readme_says_the_mean_and_the_worst(networks: ModuleType) -> None:
     for network, minutes, ours in (("a", 0, 0.001), ("a", 5, 0.004), ("b", 5, 0.0005)):
         networks.keep(kept, networks.Stage(network, "ansor", minutes), result(ours, PEERS))
 
-    [said] = [line for line in networks.summary(kept, TITLES) if line.startswith("*After")]
+    [said] = [line for line in networks.summary(kept, TITLES) if line.startswith("*")]
 
-    assert said.startswith("*After 5 minutes of tuning with ansor, ")
+    assert said.startswith("*a CPU, 5 minutes of tuning with ansor, ")
     assert "1.41x in the geometric mean of 2 networks (0.50x Network A to 4.00x Network B)" in said
     assert said.endswith("faster on 1. [Table](docs/networks.md#scoreboard).*")
     assert networks.summary({}, TITLES) == [""]
 
 
+def test_processors_have_tables_and_means_of_their_own(networks: ModuleType) -> None:
+    kept: dict[str, Any] = {"older CPU": {}}
+    for network, ours in (("a", 0.004), ("b", 0.0005)):
+        networks.keep(kept, networks.Stage(network, "ansor", 5), result(ours, PEERS))
+    kept["another CPU"] = {"a": {"ansor-5": kept[CPU]["a"]["ansor-5"]}}
+
+    page, readme = networks.page(kept, TITLES), networks.summary(kept, TITLES)
+
+    assert [line for line in page if line.startswith("### ")] == [f"### {CPU}", "### another CPU"]
+    means = [line.split("|")[-2].strip() for line in page if line.startswith("| geometric mean")]
+    assert means == ["1.41x", "0.50x"]
+    said = [line for line in readme if line.startswith("*")]
+    assert [line.partition(",")[0] for line in said] == [f"*{CPU}", "*another CPU"]
+    assert "1.41x in the geometric mean of 2 networks" in said[0]
+    assert "0.50x in the geometric mean of 1 networks" in said[1]
+
+
 def test_an_empty_scoreboard_says_so(networks: ModuleType) -> None:
-    assert networks.lines({}, TITLES) == ["", "Not measured yet.", ""]
+    assert networks.page({}, TITLES) == ["", "Not measured yet.", ""]
 
 
 def test_the_page_has_what_is_kept(networks: ModuleType) -> None:
     path = ROOT / "docs" / "results" / "networks.json"
     kept = json.loads(path.read_text()) if path.exists() else {}
     titles = {name: network.title for name, network in networks.NETWORKS.items()}
-    assert "\n".join(networks.lines(kept, titles)) in (ROOT / "docs" / "networks.md").read_text()
+    assert "\n".join(networks.page(kept, titles)) in (ROOT / "docs" / "networks.md").read_text()
     assert "\n".join(networks.summary(kept, titles)) in (ROOT / "README.md").read_text()
