@@ -180,7 +180,8 @@ class ScoringModel:
     def platform_of(self, target: str) -> str:
         """The platform that a TVM target names: the same target, or else the only one with its -mcpu.
 
-        Of several, the one that this processor is, or else the only one of its generation.
+        Of several, the one that this processor is, or else the only one of its generation, or else the last
+        one of another generation with the same vectors and threads: what it knows of them holds here too.
 
         Raises:
             ModelFileError: no platform or more than one matches.
@@ -198,6 +199,9 @@ class ScoringModel:
         kin = [name for name in fitting if name.startswith(f"{here.generation}-")]
         if len(kin) == 1:
             return kin[0]
+        alike = [name for name in fitting if named and name.partition("-")[2] == named.partition("-")[2]]
+        if alike:
+            return alike[-1]
         known = "; ".join(f"{n} ({t})" for n, t in zip(self.platforms, self.targets, strict=True))
         raise ModelFileError(
             f"model {self.name}: expected a target that names one of its platforms, {known}, "

@@ -69,8 +69,19 @@ def test_of_two_platforms_of_a_target_it_is_this_processor(monkeypatch: pytest.M
     assert model.platform_of(more_cores) == "zen5-avx2-2t"
 
     monkeypatch.setattr(scoring, "this_cpu", lambda: Cpu("one", "core-avx2", 2, "zen3"))
-    assert scoring.platform_or_mean(model, target) == "mean"
+    assert model.platform_of(target) == "zen5-avx2-2t"  # unlike all others, it has these vectors and threads
     assert scoring.platform_or_mean(model, more_cores) == "mean"
+
+
+def test_a_head_of_other_vectors_or_of_no_processor_is_not_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = "llvm -mcpu=core-avx2 -num-cores=2"
+    monkeypatch.setattr("programs.TARGETS", {"lab": target, "zen4-avx2-2t": target, "older": target})
+    model = ScoringModel("tiny", *tiny_config())
+    monkeypatch.setattr(scoring, "this_cpu", lambda: Cpu("one", "core-avx2", 2, "zen3"))
+    assert model.platform_of(target) == "zen4-avx2-2t"
+
+    monkeypatch.setattr("programs.TARGETS", {"lab": target, "older": target})
+    assert scoring.platform_or_mean(ScoringModel("tiny", *tiny_config()), target) == "mean"
 
 
 @pytest.mark.parametrize("target", ["llvm", "cuda", "llvm -mcpu=znver2"])
