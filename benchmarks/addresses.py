@@ -19,13 +19,11 @@ import argparse
 import json
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
 from steadiness import latencies
 
-from tlp_tvm.ansor.compiling import pass_settings
 from tlp_tvm.ansor.graph.pipeline import Prepared, left_out_of, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.loops import share_loops_of
@@ -37,11 +35,11 @@ from tlp_tvm.ansor.networks.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.bench.timing import machine
 from tlp_tvm.beside.runtimes import inputs_of
-from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.machine.loop_threads import set_loop_threads
 from tlp_tvm.measuring.child import FOLDED, PLAIN
 from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.tuning.history import fastest_programs
 from tlp_tvm.tuning.network.turns import ROUNDING
 
 ROUNDS = 3
@@ -66,30 +64,22 @@ class Run:
             tasks, _ = extract_tasks((self.prepared.module, self.prepared.parameters), str(self.target))
             self.tasks, self.kept = keep_layout_where_needed(tasks)
 
-    def built(self, *, folded: bool) -> Any:
+    def built(self, addresses: str) -> Any:
         """The network of the chosen programs."""
         keys = {str(task.workload_key) for task in self.tasks}
-        plain = mock.patch.object(pass_settings, "_ours", return_value={})
+        best = self.folder / "best.json"
         with quiet_builds(), self.prepared.operators():
-            arguments = (self.prepared, self.target, self.folder / "best.json", self.kept, keys)
-            if folded:
-                return build_tuned(*arguments)[0]
-            with plain:
-                return build_tuned(*arguments)[0]
+            return build_tuned(self.prepared, self.target, best, self.kept, keys, addresses)[0]
 
     def fastest(self, count: int) -> list[Any]:
         """Of each task, so many programs with the lowest labels."""
         auto_scheduler = load_tvm().auto_scheduler
         tasks = {str(task.workload_key): task for task in self.tasks}
-        found: dict[str, list[tuple[float, Any]]] = {}
-        for program, result in auto_scheduler.RecordReader(str(self.folder / "log.json")):
-            if (key := str(program.task.workload_key)) in tasks and not int(result.error_no):
-                label = latency_of_costs([float(cost) for cost in result.costs])
-                found.setdefault(key, []).append((label, program.state))
+        load = auto_scheduler.measure_record.load_record_from_string
         return [
-            auto_scheduler.MeasureInput(tasks[key], state)
-            for key, programs in found.items()
-            for _, state in sorted(programs, key=lambda each: each[0])[:count]
+            auto_scheduler.MeasureInput(tasks[key], load(line)[0].state)
+            for key, programs in fastest_programs([self.folder / "log.json"], list(tasks), count).items()
+            for _, line in programs
         ]
 
 
@@ -117,7 +107,7 @@ def main() -> None:
     for each in options.runs:
         folder, _, network = each.partition("=")
         run = Run(Path(folder), network)
-        ways = run.built(folded=False), run.built(folded=True)
+        ways = run.built(PLAIN), run.built(FOLDED)
         ran = compare(*ways, inputs_of(run.folder), run.target, options.turns, run.threads)
         assert ran.difference < ROUNDING, f"{folder}: outputs differ by {ran.difference}"
         programs = " | | | |"

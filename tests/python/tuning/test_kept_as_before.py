@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from scorers import LinearScorer
+from tlp_tvm.ansor.compiling import pass_settings
 from tlp_tvm.ansor.graph.pipeline import ALL
+from tlp_tvm.ansor.networks import end_to_end
 from tlp_tvm.ansor.networks.library import load_tuned
 from tlp_tvm.ansor.search.tuner import RelayTuner
 from tlp_tvm.measuring.child import Timing
@@ -48,9 +50,20 @@ def test_a_network_that_is_slower_tuned_stays_untuned(
     assert load_tuned(tmp_path / "run").outputs[0].shape == (16, 10)
 
 
-def test_a_run_from_before_the_passes_is_resumed_without_them(tmp_path: Path) -> None:
+def test_a_run_from_before_the_passes_is_resumed_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[bool] = []
+
+    def of_a_network(tvm: Any, kind: str, needless: tuple[str, ...], folded: bool) -> dict[str, Any]:
+        built.append(folded)
+        return pass_settings.of_a_network(tvm, kind, needless, folded)
+
+    monkeypatch.setattr(end_to_end, "of_a_network", of_a_network)
     run = tmp_path / "run"
     newer = tune_network(settings(run))
+    assert set(built) == {True}
+    built.clear()
     report = json.loads((run / "run.json").read_text())
     del report["graph"], report["measure"]["timing"]["caches"], report["measure"]["addresses"]
     (run / "run.json").write_text(json.dumps(report))
@@ -62,4 +75,5 @@ def test_a_run_from_before_the_passes_is_resumed_without_them(tmp_path: Path) ->
     assert noted["graph"] == {"passes": [], "left_out": list(ALL), "known": list(ALL)}
     assert noted["measure"]["timing"]["caches"] == "warm"
     assert noted["measure"]["addresses"] == "plain"
+    assert set(built) == {False}
     assert {t.workload_key for t in older.tasks} != {t.workload_key for t in newer.tasks}

@@ -2,7 +2,7 @@
 
 LLVM does that when the library first runs, and takes more than in proportion: TVM's own schedule of a
 depthwise convolution with a polynomial behind it is unrolled to 47,000 lines, and EfficientNet-B0 of such
-schedules takes two and a half minutes.
+schedules takes two minutes.
 """
 
 from __future__ import annotations

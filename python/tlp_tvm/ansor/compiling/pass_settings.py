@@ -33,15 +33,16 @@ def of_a_program(tvm: Any, kind: str, folded: bool) -> dict[str, Any]:
     }
 
 
-def of_a_network(tvm: Any, kind: str, needless: tuple[str, ...]) -> dict[str, Any]:
+def of_a_network(tvm: Any, kind: str, needless: tuple[str, ...], folded: bool) -> dict[str, Any]:
     """The same for a whole network of tuned programs.
 
     Args:
         tvm: the module.
         kind: of the target.
         needless: names of passes that would change nothing more.
+        folded: as for its programs.
     """
-    config = {"relay.backend.use_auto_scheduler": True, **_ours(tvm, kind, folded=True)}
+    config = {"relay.backend.use_auto_scheduler": True, **_ours(tvm, kind, folded)}
     return {"config": config, "disabled_pass": [*LEFT_OUT, *needless], "opt_level": 3}
 
 

@@ -15,6 +15,7 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.ansor.networks.layout_rewrite import best_records
 from tlp_tvm.errors import TuningError
+from tlp_tvm.measuring.child import FOLDED
 from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
 
 
@@ -44,7 +45,7 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
 
 
 def build_tuned(
-    prepared: Prepared, target: Any, log: Path, kept: set[str], keys: set[str]
+    prepared: Prepared, target: Any, log: Path, kept: set[str], keys: set[str], addresses: str
 ) -> tuple[Any, dict[str, str]]:
     """Compile a network with the best record of each task; a task without one gets TVM's own schedule.
 
@@ -56,6 +57,7 @@ def build_tuned(
         log: TVM's record file.
         kept: workload keys of tasks whose weights stay as they are.
         keys: workload keys of all tasks.
+        addresses: one of `measuring.child.ADDRESSES`, as its programs were measured.
 
     Returns:
         What TVM built; and name of each of its functions to the workload key of its task.
@@ -65,23 +67,23 @@ def build_tuned(
     """
     error = load_tvm().TVMError
     try:
-        return _build_tuned(prepared, target, log, kept)
+        return _build_tuned(prepared, target, log, kept, addresses)
     except error:
         pass
     except RuntimeError as failure:
         raise _not_built(log, failure) from failure
     try:
-        return _build_tuned(prepared, target, log, keys)
+        return _build_tuned(prepared, target, log, keys, addresses)
     except (error, RuntimeError) as failure:
         raise _not_built(log, failure) from failure
 
 
 def build_variant(
-    prepared: Prepared, target: Any, log: Path, kept: set[str]
+    prepared: Prepared, target: Any, log: Path, kept: set[str], addresses: str
 ) -> tuple[Any, dict[str, str]] | None:
     """The same, for a comparison: None where TVM cannot compile exactly that."""
     try:
-        return _build_tuned(prepared, target, log, kept)
+        return _build_tuned(prepared, target, log, kept, addresses)
     except (load_tvm().TVMError, RuntimeError):
         return None
 
@@ -97,12 +99,14 @@ def _reason(failure: BaseException) -> str:
     return lines[-1] if lines else type(failure).__name__
 
 
-def _build_tuned(prepared: Prepared, target: Any, log: Path, kept: set[str]) -> tuple[Any, dict[str, str]]:
+def _build_tuned(
+    prepared: Prepared, target: Any, log: Path, kept: set[str], addresses: str
+) -> tuple[Any, dict[str, str]]:
     tvm = load_tvm()
     context = best_records(log, kept)
     fallback = tvm.auto_scheduler.dispatcher.DispatchContext.current
     verbose, fallback.verbose = fallback.verbose, 0  # what lacks a record is reported by the caller
-    settings = of_a_network(tvm, str(target.kind.name), prepared.needless)
+    settings = of_a_network(tvm, str(target.kind.name), prepared.needless, addresses == FOLDED)
     try:
         with context, tvm.transform.PassContext(**settings):
             built = tvm.relay.build(prepared.module, target=target, params=prepared.parameters)

@@ -215,7 +215,7 @@ class RelayTuner:
             with quiet_builds(), prepared.operators():
                 keys = set(self._keys)
                 self._tuned, self._functions = build_tuned(
-                    prepared, self._target, folder.best, self._kept, keys
+                    prepared, self._target, folder.best, self._kept, keys, self._settings.measure.addresses
                 )
                 return self._save(self._tuned, prepared.module, folder), ""
         except (TuningError, RuntimeError, OSError) as failure:
@@ -247,7 +247,7 @@ class RelayTuner:
         with tempfile.TemporaryDirectory() as folder, quiet_builds(), prepared.operators():
             log = Path(folder) / "chosen.json"
             log.write_text("".join(lines.values()))
-            return build_variant(prepared, self._target, log, self._kept)
+            return build_variant(prepared, self._target, log, self._kept, self._settings.measure.addresses)
 
     def best_file(self, folder: RunFolder) -> Path:
         return folder.best

@@ -55,5 +55,6 @@ def test_a_gpu_and_a_plain_program_keep_their_addresses() -> None:
     assert ours in pass_settings.of_a_program(tvm, "llvm", folded=True)["config"]
     assert ours not in pass_settings.of_a_program(tvm, "llvm", folded=False)["config"]
     assert ours not in pass_settings.of_a_program(tvm, "cuda", folded=True)["config"]
-    assert ours in pass_settings.of_a_network(tvm, "llvm", ())["config"]
-    assert ours not in pass_settings.of_a_network(tvm, "cuda", ())["config"]
+    assert ours in pass_settings.of_a_network(tvm, "llvm", (), folded=True)["config"]
+    assert ours not in pass_settings.of_a_network(tvm, "llvm", (), folded=False)["config"]
+    assert ours not in pass_settings.of_a_network(tvm, "cuda", (), folded=True)["config"]
