@@ -199,8 +199,8 @@ class ScoringModel:
         kin = [name for name in fitting if name.startswith(f"{here.generation}-")]
         if len(kin) == 1:
             return kin[0]
-        alike = [name for name in fitting if named and name.partition("-")[2] == named.partition("-")[2]]
-        if alike:
+        kind = named.partition("-")[2]
+        if alike := [name for name in fitting if kind and name.partition("-")[2] == kind]:
             return alike[-1]
         known = "; ".join(f"{n} ({t})" for n, t in zip(self.platforms, self.targets, strict=True))
         raise ModelFileError(
