@@ -23,7 +23,16 @@ TRAINED_ON = {
     "epyc": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv"),
     "epyc-metaschedule": ("epyc-metaschedule", "epyc-dense-metaschedule"),
     "epyc-small": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv"),
-    "x86": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv", "cold", "cold-zen3", "cold-zen3-wide"),
+    "x86": (
+        "epyc",
+        "epyc-wide",
+        "epyc-dense",
+        "epyc-conv",
+        "cold",
+        "cold-zen3",
+        "cold-zen3-wide",
+        "cold-zen5",
+    ),
 }
 """Model -> folders of `datasets/`."""
 
