@@ -6,9 +6,10 @@ Set-up: tasks of networks that neither model learned from at that size, and the 
 is known. The choices of all models and the known programs are timed one after the other.
 Baseline: the shipped model of before.
 
-    python benchmarks/choices.py [--keep runs/choice]
+    python benchmarks/choices.py [--keep runs/choice --called zen5]
 
-`--keep` takes a finished run of `tlp-tvm evaluate MODEL... LOG... --choice NET,... --out FOLDER`.
+`--keep` takes a finished run of `tlp-tvm evaluate MODEL... LOG... --choice NET,... --out FOLDER`, `--called`
+the name of its table.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ KEPT = ROOT / "docs" / "results" / "choice"
 PAGE = ROOT / "docs" / "search.md"
 
 
-def keep(out: Path) -> None:
-    """Keep a run's results, a task a line."""
+def keep(out: Path, called: str) -> None:
+    """Keep a run's results by a name, a task a line."""
     content = {"commit": checked_out(), **read_choices(out).content}
     tasks = ",\n".join(json.dumps(task) for task in content.pop("tasks"))
-    KEPT.mkdir(parents=True, exist_ok=True)
-    write_whole(KEPT / RESULTS, f'{json.dumps(content)[:-1]}, "tasks": [\n{tasks}\n]}}\n')
+    (KEPT / called).mkdir(parents=True, exist_ok=True)
+    write_whole(KEPT / called / RESULTS, f'{json.dumps(content)[:-1]}, "tasks": [\n{tasks}\n]}}\n')
 
 
 def lines(found: Choices) -> list[str]:
@@ -58,10 +59,12 @@ def main() -> None:
     """Keep a run if asked to, then write the table."""
     parser = argparse.ArgumentParser(description="The table of what models choose by themselves.")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a finished run of evaluate --choice")
+    parser.add_argument("--called", default="zen3", metavar="NAME", help="of the table that it is kept for")
     asked = parser.parse_args()
     if asked.keep is not None:
-        keep(asked.keep)
-    put(PAGE, "choices", "\n".join(lines(read_choices(KEPT))))
+        keep(asked.keep, asked.called)
+    for folder in sorted(KEPT.iterdir()):
+        put(PAGE, f"choices {folder.name}", "\n".join(lines(read_choices(folder))))
 
 
 if __name__ == "__main__":

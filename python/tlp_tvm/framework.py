@@ -30,9 +30,6 @@ FRAMEWORKS = {
 }
 """Name -> the module with its `FRAMEWORK`; nothing of a framework is imported before it is asked for."""
 
-STORE_WIDTH = 164
-"""Columns of TVM's per-store features."""
-
 OnErrors = Literal["raise", "skip"]
 Tell = Callable[[str], None]
 """Receives a line before each long step."""

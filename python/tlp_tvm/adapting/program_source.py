@@ -6,7 +6,6 @@ import abc
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -28,6 +27,19 @@ SPARE = 16
 
 Prior = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """(n, L, E) embeddings -> (n,) scores of a model."""
+
+
+@dataclass(frozen=True)
+class ModelPrior:
+    """A model's head, or the mean of all, as a `Prior`."""
+
+    model: ScoringModel
+    platform: str
+
+    def __call__(self, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Score programs."""
+        return self.model.score(embeddings, self.platform)
+
 
 POPULATION = 1024
 """Programs that are bred in a generation; measuring takes far longer than breeding more would gain."""
@@ -236,8 +248,8 @@ class ProgramSource(abc.ABC):
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little") % (2**30) + 1
 
 
-def prior_of(model: ScoringModel, target: Any) -> Prior:
+def prior_of(model: ScoringModel, target: Any) -> ModelPrior:
     """A model as the prior of an evolution: its head for a target, or the mean of all."""
     from tlp_tvm.model.scoring import platform_or_mean
 
-    return partial(model.score, platform=platform_or_mean(model, str(target)))
+    return ModelPrior(model, platform_or_mean(model, str(target)))

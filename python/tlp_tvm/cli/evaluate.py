@@ -83,8 +83,8 @@ Networks = Annotated[
     typer.Option(
         exists=True,
         file_okay=False,
-        help="Folder of the files of networks that are not built in, for baselines on per-store features. "
-        "Repeatable.",
+        help="Folder of the files of networks that are not built in, for baselines on per-store features; "
+        "models that have trees are ranked with them too. Repeatable.",
     ),
 ]
 Picture = Annotated[Path | None, typer.Option(help="Draw the comparison to this file.")]

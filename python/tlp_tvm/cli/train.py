@@ -10,6 +10,7 @@ import typer
 from tlp_tvm.cli.parts.added_platform import addition_of, train_addition
 from tlp_tvm.cli.parts.common import JsonOption, layout_named, one_of, print_json
 from tlp_tvm.cli.parts.ranking_tables import print_card
+from tlp_tvm.cli.parts.trees import train_trees
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,6 +71,22 @@ Stream = Annotated[
         help="Read the programs of a built dataset from disk. Default: if it is large.",
     ),
 ]
+Trees = Annotated[
+    bool,
+    typer.Option(
+        "--trees",
+        help="Instead of a network: fit trees on TVM's per-store features for the model at --out, which "
+        "searches ask of programs that they may measure. Lowers every program again: minutes.",
+    ),
+]
+Networks = Annotated[
+    list[Path] | None,
+    typer.Option(
+        exists=True,
+        file_okay=False,
+        help="With --trees: folder of the files of networks that are not built in. Repeatable.",
+    ),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 
 
@@ -90,6 +107,8 @@ def train(
     batch: BatchPrograms = 256,
     precision: PrecisionName = "auto",
     stream: Stream = None,
+    trees: Trees = False,
+    networks: Networks = None,
     device: Device = "auto",
     as_json: JsonOption = False,
 ) -> None:
@@ -101,6 +120,9 @@ def train(
     With --add-to, train a new head on a trained model instead:
     tlp-tvm train data/mine --add-to x86 --platform mine --out runs/x86-and-mine
 
+    With --trees, add to the model at --out what searches ask of programs that they may measure:
+    tlp-tvm train datasets/epyc --trees --out runs/epyc
+
     Example: tlp-tvm train datasets/epyc --out runs/epyc
     """
     from tlp_tvm.dataset import framework_of_dataset
@@ -108,6 +130,9 @@ def train(
     from tlp_tvm.training.runs.train_run import Recipe
 
     source = dataset[0] if len(dataset) == 1 else dataset
+    if trees:
+        train_trees(source, out, platform, networks or (), seed=seed, as_json=as_json)
+        return
     training = _training(loss, precision, epochs=epochs, batch_programs=batch, seed=seed)
     shape = {name: value for name, value in (("hidden", hidden), ("members", members)) if value is not None}
     if add_to is not None:

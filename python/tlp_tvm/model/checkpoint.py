@@ -1,4 +1,4 @@
-"""A model as a folder: config.json and model.safetensors. Nothing is unpickled."""
+"""A model as a folder: config.json, model.safetensors and, if it has trees, those. Nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tlp_tvm.errors import ModelFileError
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.config import ModelConfig, read_config
 from tlp_tvm.model.scoring import ScoringModel
+from tlp_tvm.model.store_trees import read_store_trees
 from tlp_tvm.model.tlp import TLP
 from tlp_tvm.model.weights_fit import check_weights
 
@@ -70,7 +71,9 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> ScoringModel:
     weights = _read_weights(place / WEIGHTS, config.card.get("weights"))
     check_weights(config.settings, weights, str(place / WEIGHTS))
     weights = {name: tensor.to(torch.float32) for name, tensor in weights.items()}
-    return ScoringModel(place.name, config, TLP.with_weights(config.settings, weights))
+    model = ScoringModel(place.name, config, TLP.with_weights(config.settings, weights))
+    model.trees = read_store_trees(place)
+    return model
 
 
 def _read_weights(path: Path, entry: object) -> dict[str, Tensor]:

@@ -19,6 +19,7 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.model.config import ModelConfig
 from tlp_tvm.model.native import native_network
+from tlp_tvm.model.store_trees import StoreTrees
 from tlp_tvm.model.tlp import TLP
 
 BATCH = 128
@@ -59,6 +60,7 @@ class ScoringModel:
         platforms: names of its heads.
         targets: TVM's target string of each platform.
         card: the complete description in the model's file (`tlp_tvm.model.config`).
+        trees: what it says of programs that TVM has lowered; None where it was not asked to learn that.
     """
 
     def __init__(self, name: str, config: ModelConfig, network: torch.nn.Module) -> None:
@@ -77,6 +79,7 @@ class ScoringModel:
         self.card: dict[str, Any] = config.card
         self.network = network
         self.device = torch.device("cpu")
+        self.trees: StoreTrees | None = None
 
     def to(self, device: str) -> ScoringModel:
         """Move the network to a torch device, or "auto"; returns the model itself."""

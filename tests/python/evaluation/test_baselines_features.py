@@ -17,12 +17,14 @@ from tlp_tvm.ansor.reading.records import steps_of_record
 from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
+from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees
 from tlp_tvm.evaluation.baselines.program_records import records_of
 from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_features
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.side_by_side import RANDOM, compare_rankers
-from tlp_tvm.framework import STORE_WIDTH
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metrics.correlation import ranks
+from tlp_tvm.model.store_trees import STORE_WIDTH
 
 LAYOUT = FeatureLayout.preset("ansor")
 NAMES = ["xgboost-features", "tenset-mlp"]
@@ -193,3 +195,19 @@ def test_files_that_change_meanwhile_are_refused(source: Path, tmp_path: Path) -
         DatasetError, match="expected 24 programs of .*, found 9: its files changed meanwhile"
     ):
         records_of(corpus, [0])
+
+
+@pytest.mark.usefixtures("features")
+def test_trees_of_all_platforms_rank_what_they_learned(corpus: Corpus, cache: Path) -> None:
+    told: list[str] = []
+    trees = fit_trees(corpus, settings(cache), 0, told.append)
+    assert trees.platforms == tuple(platform.name for platform in corpus.whole.platforms)
+    assert len(trees.leaves) == 10
+    found = store_features(corpus, cache, print)
+    programs = corpus.whole.programs_of(corpus.training_tasks[0])
+    rows, _ = found.of(programs)
+    speeds = trees.speeds(rows, found.counts[programs], AVX2)
+    labels = corpus.whole.labels[programs, trees.platforms.index(AVX2)]
+    assert np.corrcoef(ranks(speeds), ranks(labels))[0, 1] > 0.7
+    again = fit_trees(corpus, settings(cache), 0, told.append)
+    np.testing.assert_array_equal(again.leaves, trees.leaves)

@@ -1,4 +1,4 @@
-"""TVM's per-store features of recorded programs; for these, networks are split into tasks again.
+"""TVM's per-store features of programs; for recorded ones, networks are split into tasks again.
 
 A program has a row of 164 numbers for each store of its lowered loops. TVM gives the rows in the order of
 addresses, another one at every call, so rows are sorted: the same program has the same features.
@@ -21,7 +21,7 @@ from tlp_tvm.ansor.networks.network_files import is_network_file
 from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.errors import NetworkError, TuningError
-from tlp_tvm.framework import STORE_WIDTH
+from tlp_tvm.model.store_trees import STORE_WIDTH
 
 OTHER_TARGETS = ("llvm -mcpu=skylake-avx512", "llvm -mcpu=core-avx2", "llvm -mcpu=nehalem")
 """Tried after those of the platforms: TVM packs channels by the width of vectors, and the tasks of a dataset
@@ -77,29 +77,42 @@ def _tasks_of(network: str, target_text: str) -> list[Any]:
 
 
 def rows_of(task: Any, lines: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-    """The features of some programs.
+    """The features of recorded programs, as `rows_of_states` has them.
 
     Args:
         task: `auto_scheduler.SearchTask` that they are of.
         lines: their records.
-
-    Returns:
-        (S, 164) rows of all, and (n,) how many each has; none where TVM could not lower it.
     """
     load_tvm()
-    from tvm.auto_scheduler import feature, measure_record
+    from tvm.auto_scheduler import measure_record
 
     workload_key, target = str(task.workload_key), str(task.target)
     states = [
         measure_record.load_record_from_string(with_task(line, workload_key, target))[0].state
         for line in lines
     ]
-    parts = []
+    return rows_of_states(task, states)
+
+
+def rows_of_states(task: Any, states: Sequence[Any]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """The features of programs; TVM lowers them on all cores.
+
+    Args:
+        task: `auto_scheduler.SearchTask` that they are of.
+        states: the programs.
+
+    Returns:
+        (S, 164) rows of all, and (n,) how many each has; none where TVM could not lower it.
+    """
+    load_tvm()
+    from tvm.auto_scheduler import feature
+
+    parts = [np.empty((0, STORE_WIDTH), np.float32)]
     for part in feature.get_per_store_features_from_states(states, task):
         rows = np.asarray(part, np.float32)
         usable = rows.ndim == 2 and rows.shape[1:] == (STORE_WIDTH,) and np.isfinite(rows).all()
-        parts.append(rows[np.lexsort(rows.T[::-1])] if usable else np.empty((0, STORE_WIDTH), np.float32))
-    return np.concatenate(parts), np.array([len(rows) for rows in parts], np.int32)
+        parts.append(rows[np.lexsort(rows.T[::-1])] if usable else parts[0])
+    return np.concatenate(parts), np.array([len(rows) for rows in parts[1:]], np.int32)
 
 
 def with_task(line: str, workload_key: str, target: str) -> str:

@@ -6,7 +6,7 @@ billion seconds (`MADE_UP_COST`), no time spent, no date. So any program that wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.tasks import NVIDIA_GPU
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
+from tlp_tvm.ansor.search.second_opinion import SecondOpinion
 from tlp_tvm.files import write_whole
 
 MADE_UP_COST = 1e9
@@ -23,6 +24,9 @@ MADE_UP_COST = 1e9
 
 CANDIDATES = 32
 """Programs with the best scores that are tried, one after the other, until one can be lowered."""
+
+ASKED = 512
+"""Programs with the best scores that a model's trees judge, where it has some."""
 
 
 def choose_programs(
@@ -75,9 +79,13 @@ def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: i
         Its state, or None where none of the best can be compiled.
     """
     stock = TaskStock(task, seed)
-    scores = model_scores(cost_model, task)
-    found = evolve(stock, stock.sample, scores, population=population, count=CANDIDATES, seed=seed)
-    states = (stock.replayer.state(found.herd, i) for i in range(len(found.herd)))
+    opinion = SecondOpinion.of(cost_model, task)
+    scores, count = model_scores(cost_model, task), CANDIDATES if opinion is None else ASKED
+    found = evolve(stock, stock.sample, scores, population=population, count=count, seed=seed)
+    places = range(len(found.herd))
+    states: Iterable[Any] = (stock.replayer.state(found.herd, i) for i in places)
+    if opinion is not None:
+        states = opinion.best(stock.replayer.states(found.herd, places, count), found.scores)
     return next((state for state in states if state is not None and can_be_compiled(task, state)), None)
 
 

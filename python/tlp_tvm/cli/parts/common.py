@@ -6,7 +6,7 @@ import errno
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
 
 import typer
@@ -16,6 +16,8 @@ from rich.measure import Measurement
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.table import Table
 
     from tlp_tvm.layout import FeatureLayout
@@ -59,6 +61,12 @@ def with_flags(sentence: str) -> str:
         return FLAGS.get(field[1], "--" + field[1].replace("_", "-"))
 
     return re.sub("`([a-z_]+)`", flag, sentence)
+
+
+def files_of_networks(folders: Iterable[Path]) -> dict[str, str]:
+    """Name -> file of the networks in folders; of files with one name the .pt, not the .pt2."""
+    files = [file for folder in folders for file in sorted(folder.iterdir(), reverse=True)]
+    return {file.stem: str(file) for file in files}
 
 
 def print_json(value: Any) -> None:

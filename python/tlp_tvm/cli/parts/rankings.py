@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tlp_tvm.cli.parts.common import print_json, print_table
+from tlp_tvm.cli.parts.common import files_of_networks, print_json, print_table
 from tlp_tvm.cli.parts.progress import status
 from tlp_tvm.cli.parts.ranking_tables import print_comparison, ranking_table
 
@@ -89,6 +89,7 @@ def models_and_dataset(names: Sequence[str]) -> tuple[list[str], list[Path]]:
 def evaluate_rankings(options: Rankings) -> None:
     """Rank, and print the tables or JSON."""
     from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
+    from tlp_tvm.evaluation.baselines.informed_ranker import InformedRanker
     from tlp_tvm.evaluation.rankers import ModelRanker
     from tlp_tvm.model.checkpoint import load_model
 
@@ -97,11 +98,7 @@ def evaluate_rankings(options: Rankings) -> None:
     settings = BaselineSettings(
         epochs=options.epochs or EPOCHS,
         cache=options.cache,
-        network_files={  # of files with one name the .pt, not the .pt2
-            file.stem: str(file)
-            for folder in options.networks
-            for file in sorted(folder.iterdir(), reverse=True)
-        },
+        network_files=files_of_networks(options.networks),
         device=options.device,
     )
     baselines = make_baselines(chosen, settings)
@@ -109,7 +106,12 @@ def evaluate_rankings(options: Rankings) -> None:
     corpus = options.corpus(loaded[0] if loaded else None)
     about = {"dataset_digest": corpus.whole.digest, "split": corpus.split}
     title = f"{', '.join(options.models) or 'baselines'}: {corpus.split or 'all'} tasks"
-    models = [ModelRanker(model, name) for model, name in zip(loaded, options.models, strict=True)]
+    named = list(zip(loaded, options.models, strict=True))
+    models = [ModelRanker(model, name) for model, name in named]
+    if options.networks:
+        models += [
+            InformedRanker(model, f"{name} with trees", settings) for model, name in named if model.trees
+        ]
     several = len(models) != 1 or chosen or len(options.seeds) > 1
     if several or counts != [0] or options.png is not None:
         _compare(corpus, [*models, *baselines], options, about, title)

@@ -18,9 +18,9 @@ from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_fea
 from tlp_tvm.evaluation.baselines.training_tables import labelled
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Tell, labels_of
-from tlp_tvm.framework import STORE_WIDTH
 from tlp_tvm.model.losses import FUNCTIONS, Loss
 from tlp_tvm.model.scoring import pick_device
+from tlp_tvm.model.store_trees import STORE_WIDTH
 
 HIDDEN = 256
 LEARNING_RATE = 7e-4

@@ -74,7 +74,7 @@ class XGBoostFeatures:
         rows, owner = self._features.of(programs)
         parameters = common_parameters(self._seed, len(rows)) | PARAMETERS
         data = xgboost.DMatrix(rows, nthread=1)
-        return xgboost.train(parameters, data, rounds, obj=_summed_error(owner, labels), xgb_model=start)
+        return xgboost.train(parameters, data, rounds, obj=summed_error(owner, labels), xgb_model=start)
 
     def _sums(self, model: Any, programs: Programs) -> NDArray[np.float64]:
         assert self._features is not None
@@ -85,7 +85,7 @@ class XGBoostFeatures:
         return sums
 
 
-def _summed_error(
+def summed_error(
     owner: NDArray[np.int64], labels: NDArray[Any]
 ) -> Callable[[NDArray[Any], Any], tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """Squared error of the sum over a program's stores, weighted by the label, as in TVM."""

@@ -1,0 +1,80 @@
+"""What trees say of lowered programs decides what is chosen before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scorers import LinearScorer
+from tlp_tvm.adapting.program_source import ModelPrior
+from tlp_tvm.ansor.networks.planning import RelayTask
+from tlp_tvm.ansor.networks.tasks import operator_task
+from tlp_tvm.ansor.reading.states import steps
+from tlp_tvm.ansor.search import second_opinion, zero_shot
+from tlp_tvm.ansor.search.cost_model import TLPCostModel
+from tlp_tvm.ansor.search.programs import StateSource
+from tlp_tvm.ansor.search.second_opinion import SecondOpinion
+from tlp_tvm.ansor.search.zero_shot import choose_program
+from tlp_tvm.model.store_trees import STORE_WIDTH, StoreTrees
+
+TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
+LIKED = 3
+
+
+class Thinker(LinearScorer):
+    """With one tree, which likes a store whose first feature is large."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trees = StoreTrees(
+            ("avx2",),
+            np.zeros((1, 1), np.int16),
+            np.full((1, 1), 0.5, np.float32),
+            np.array([[0.0, 1000.0]], np.float32),
+        )
+
+
+@pytest.fixture
+def liked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Steps of the last programs that were asked about, which the trees like; the first has no stores."""
+    found: list[Any] = []
+
+    def rows_of_states(_: Any, states: Sequence[Any]) -> tuple[Any, Any]:
+        counts = np.ones(len(states), np.int32)
+        counts[:1] = 0
+        rows = np.zeros((int(counts.sum()), STORE_WIDTH), np.float32)
+        rows[-LIKED:, 0] = 1
+        found[:] = steps(states)[-LIKED:]
+        return rows, counts
+
+    monkeypatch.setattr(second_opinion, "rows_of_states", rows_of_states)
+    return found
+
+
+def test_a_model_without_trees_or_for_another_platform_has_none() -> None:
+    task = operator_task("softmax", TARGET)
+    assert SecondOpinion.of(TLPCostModel(LinearScorer()), task) is None
+    assert SecondOpinion.of(TLPCostModel(Thinker(), "avx512"), task) is None
+    assert SecondOpinion.of(TLPCostModel(Thinker()), task) is not None
+
+
+def test_without_measuring_the_best_of_both_is_chosen(
+    liked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zero_shot, "ASKED", 24)
+    task = operator_task("softmax", TARGET)
+    state = choose_program(task, TLPCostModel(Thinker()), 32, seed=1)
+    assert steps([state])[0] in liked
+
+
+def test_a_collection_measures_the_best_of_both_first(
+    liked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tlp_tvm.ansor.search.programs.ASKED", 24)
+    task = operator_task("softmax", TARGET)
+    source = StateSource(RelayTask(task, {}), 0, ModelPrior(Thinker(), "avx2"), population=64)  # type: ignore[arg-type]
+    programs = source.take(LIKED, evolved=True)
+    assert sorted(str(steps([each.input.state])[0]) for each in programs) == sorted(map(str, liked))
