@@ -76,7 +76,7 @@ Trees = Annotated[
     typer.Option(
         "--trees",
         help="Instead of a network: fit trees on TVM's per-store features for the model at --out, which "
-        "searches ask of programs that they may measure. Lowers every program again: minutes.",
+        "judge what it chooses without measuring. Lowers every program again: minutes.",
     ),
 ]
 Networks = Annotated[
@@ -120,7 +120,7 @@ def train(
     With --add-to, train a new head on a trained model instead:
     tlp-tvm train data/mine --add-to x86 --platform mine --out runs/x86-and-mine
 
-    With --trees, add to the model at --out what searches ask of programs that they may measure:
+    With --trees, add trees to the model at --out, which judge what it chooses without measuring:
     tlp-tvm train datasets/epyc --trees --out runs/epyc
 
     Example: tlp-tvm train datasets/epyc --out runs/epyc

@@ -21,7 +21,7 @@ def _section(trees: StoreTrees, digest: str) -> str:
     return (
         f"{len(trees.leaves)} trees, at most {depth} deep, on TVM's per-store features of the programs of "
         f"{', '.join(trees.platforms)}, fitted to the training tasks of the dataset with the digest "
-        f"`{digest}`. Searches ask them of programs that TVM has lowered and that they may measure.\n"
+        f"`{digest}`. They judge programs that TVM has lowered, where nothing is measured yet.\n"
     )
 
 

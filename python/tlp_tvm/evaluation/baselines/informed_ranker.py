@@ -1,4 +1,4 @@
-"""A trained model with its trees: what a search knows of the programs that it may measure."""
+"""A trained model with its trees: what it knows of programs that TVM has lowered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tlp_tvm.model.scoring import ScoringModel
 
 
 class InformedRanker(ModelRanker):
-    """Ranks by the network and the trees together; in a search it learns as `tlp-tvm tune` lets it."""
+    """Ranks by the network and the trees together; measurements correct both as they do the network."""
 
     def __init__(self, model: ScoringModel, name: str, settings: BaselineSettings) -> None:
         """Wrap a model that has trees.
