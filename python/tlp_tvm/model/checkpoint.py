@@ -71,9 +71,8 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> ScoringModel:
     weights = _read_weights(place / WEIGHTS, config.card.get("weights"))
     check_weights(config.settings, weights, str(place / WEIGHTS))
     weights = {name: tensor.to(torch.float32) for name, tensor in weights.items()}
-    model = ScoringModel(place.name, config, TLP.with_weights(config.settings, weights))
-    model.trees = read_store_trees(place)
-    return model
+    network = TLP.with_weights(config.settings, weights)
+    return ScoringModel(place.name, config, network, read_store_trees(place))
 
 
 def _read_weights(path: Path, entry: object) -> dict[str, Tensor]:

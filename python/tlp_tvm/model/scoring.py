@@ -63,13 +63,16 @@ class ScoringModel:
         trees: what it says of programs that TVM has lowered; None where it was not asked to learn that.
     """
 
-    def __init__(self, name: str, config: ModelConfig, network: torch.nn.Module) -> None:
+    def __init__(
+        self, name: str, config: ModelConfig, network: torch.nn.Module, trees: StoreTrees | None = None
+    ) -> None:
         """Wrap a network.
 
         Args:
             name: of the model.
             config: its description.
             network: (n, L, E) -> (n, P), in evaluation mode.
+            trees: beside it.
         """
         self.name = name
         self.config = config
@@ -79,7 +82,7 @@ class ScoringModel:
         self.card: dict[str, Any] = config.card
         self.network = network
         self.device = torch.device("cpu")
-        self.trees: StoreTrees | None = None
+        self.trees = trees
 
     def to(self, device: str) -> ScoringModel:
         """Move the network to a torch device, or "auto"; returns the model itself."""

@@ -62,13 +62,11 @@ class StoreTrees:
         Returns:
             (n,) relative to the fastest program of the task; minus infinity for a program without stores.
         """
-        which = np.zeros((len(rows), len(self.platforms)), np.float32)
-        which[:, self.platforms.index(platform)] = 1
-        table = np.concatenate([rows, which], axis=1)
+        table = with_platform(rows, self.platforms.index(platform), len(self.platforms))
         stores = [self._sums(table[begin : begin + _ROWS]) for begin in range(0, len(table), _ROWS)]
         owner = np.repeat(np.arange(len(counts)), counts)
-        sums = np.zeros(len(counts))
-        np.add.at(sums, owner, np.concatenate([np.empty(0), *stores]))
+        values = np.concatenate([np.empty(0), *stores])
+        sums = np.bincount(owner, values, minlength=len(counts)).astype(np.float64)
         sums[np.asarray(counts) == 0] = -np.inf
         return sums
 
@@ -111,6 +109,22 @@ class StoreTrees:
         }
         # One entry, as several would come in any order.
         write_whole(folder / FILE, safetensors.numpy.save(arrays, {_SAID: json.dumps(said)}))
+
+
+def with_platform(rows: NDArray[np.float32], column: int, count: int) -> NDArray[np.float32]:
+    """What trees read: features of stores, and which of several platforms is asked about.
+
+    Args:
+        rows: (S, F)
+        column: the platform's place among them.
+        count: of the platforms.
+
+    Returns:
+        (S, F + count).
+    """
+    which = np.zeros((len(rows), count), np.float32)
+    which[:, column] = 1
+    return np.concatenate([rows, which], axis=1)
 
 
 def read_store_trees(folder: Path) -> StoreTrees | None:

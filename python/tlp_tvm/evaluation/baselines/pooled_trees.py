@@ -17,7 +17,7 @@ from tlp_tvm.evaluation.baselines.training_tables import labelled
 from tlp_tvm.evaluation.baselines.xgboost_features import PARAMETERS, summed_error
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Tell
-from tlp_tvm.model.store_trees import StoreTrees
+from tlp_tvm.model.store_trees import StoreTrees, with_platform
 
 
 def fit_trees(corpus: Corpus, settings: BaselineSettings, seed: int, tell: Tell) -> StoreTrees:
@@ -38,7 +38,10 @@ def fit_trees(corpus: Corpus, settings: BaselineSettings, seed: int, tell: Tell)
         tell(note)
     tasks = [task for task in corpus.training_tasks if task not in features.missing]
     if not tasks:
-        raise DatasetError("`trees`: expected training tasks with per-store features, found none")
+        raise DatasetError(
+            "`trees`: expected training tasks with per-store features, found none; give the files of their "
+            "networks with `networks`"
+        )
     return _fitted(corpus, features, tasks, settings, seed)
 
 
@@ -51,9 +54,7 @@ def _fitted(
     for column in range(len(platforms)):
         programs = labelled(corpus, tasks, column, settings.most_programs, seed)
         rows, owner = features.of(programs)
-        which = np.zeros((len(rows), len(platforms)), np.float32)
-        which[:, column] = 1
-        tables.append(np.concatenate([rows, which], axis=1))
+        tables.append(with_platform(rows, column, len(platforms)))
         owners.append(owner + count)
         labels.append(corpus.whole.labels[programs, column])
         count += len(programs)
