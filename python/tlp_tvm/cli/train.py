@@ -130,7 +130,13 @@ def train(
     from tlp_tvm.training.runs.train_run import Recipe
 
     source = dataset[0] if len(dataset) == 1 else dataset
+    if networks and not trees:
+        sentence = "expected --trees, whose features are rebuilt from these files, found none; leave it out"
+        raise typer.BadParameter(sentence, param_hint="--networks")
     if trees:
+        if add_to is not None:
+            sentence = f"expected trees for the model at --out, found --add-to {add_to}; call train twice"
+            raise typer.BadParameter(sentence, param_hint="--trees")
         train_trees(source, out, platform, networks or (), seed=seed, as_json=as_json)
         return
     training = _training(loss, precision, epochs=epochs, batch_programs=batch, seed=seed)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from commands import refused, run, succeed
+from measured import part_of_epyc
 from programs import TARGETS, write_dataset
 from tlp_tvm.metrics.ranked_groups import FAR, NEAR
 from tlp_tvm.model.checkpoint import load_model
@@ -201,3 +202,34 @@ def test_export_and_evaluate_the_file(model: Path, dataset: Path, tmp_path: Path
 @pytest.mark.parametrize("command", ["train", "evaluate", "export"])
 def test_help_has_an_example(command: str) -> None:
     assert f"Example: tlp-tvm {command} " in succeed(command, "--help")
+
+
+def test_trees_join_a_trained_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    source = part_of_epyc(
+        tmp_path / "epyc", ["bert_small-128__863af811c027"], ["bert_tiny-128__b77812d9dfb1"]
+    )
+    out = tmp_path / "model"
+    succeed("train", source, "--out", out, "--epochs", 1, "--hidden", 8, "--hold-out", 0)
+    before = (out / "model.safetensors").read_bytes(), (out / "CARD.md").read_text()
+    assert load_model(out).trees is None
+
+    said = succeed("train", source, "--trees", "--out", out)
+    assert said.startswith("300 trees for ")
+    trees = load_model(out).trees
+    assert trees is not None
+    assert trees.platforms == load_model(out).platforms
+    assert (out / "model.safetensors").read_bytes() == before[0]
+    card = (out / "CARD.md").read_text()
+    assert card.startswith(before[1].rstrip())
+    answer = json.loads(succeed("train", source, "--trees", "--out", out, "--json"))
+    assert answer == {"model": str(out), "trees": 300, "platforms": list(trees.platforms)}
+    assert (out / "CARD.md").read_text() == card  # the part on trees is replaced
+
+
+def test_options_that_do_not_go_with_trees_are_refused(dataset: Path, tmp_path: Path) -> None:
+    asked = ("train", dataset, "--out", tmp_path / "model")
+    alone = refused(*asked, "--networks", tmp_path, code=2)
+    assert "expected --trees, whose features are rebuilt from these files, found none; leave it out" in alone
+    both = refused(*asked, "--trees", "--add-to", "x86", code=2)
+    assert "expected trees for the model at --out, found --add-to x86; call train twice" in both

@@ -12,11 +12,13 @@ import pytest
 
 from logs import DATASETS
 from measured import AVX2, part_of_epyc
+from tlp_tvm.adapting.informed import both
 from tlp_tvm.ansor.reading import store_rows
 from tlp_tvm.ansor.reading.records import steps_of_record
 from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
+from tlp_tvm.evaluation.baselines.informed_ranker import InformedRanker
 from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees
 from tlp_tvm.evaluation.baselines.program_records import records_of
 from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_features
@@ -24,6 +26,8 @@ from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.side_by_side import RANDOM, compare_rankers
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metrics.correlation import ranks
+from tlp_tvm.model.checkpoint import load_model
+from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.store_trees import STORE_WIDTH
 
 LAYOUT = FeatureLayout.preset("ansor")
@@ -211,3 +215,30 @@ def test_trees_of_all_platforms_rank_what_they_learned(corpus: Corpus, cache: Pa
     assert np.corrcoef(ranks(speeds), ranks(labels))[0, 1] > 0.7
     again = fit_trees(corpus, settings(cache), 0, told.append)
     np.testing.assert_array_equal(again.leaves, trees.leaves)
+
+
+def test_trees_without_anything_to_learn_from_are_refused(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_rows, "rebuilt_tasks", lambda tasks, targets, tell: [])
+    with pytest.raises(DatasetError) as error:
+        fit_trees(Corpus(source, LAYOUT), settings(tmp_path), 0, print)
+    assert str(error.value) == (
+        "`trees`: expected training tasks with per-store features, found none; give the files of their "
+        "networks with `networks`"
+    )
+
+
+@pytest.mark.usefixtures("features")
+def test_a_model_is_ranked_with_its_trees(corpus: Corpus, cache: Path) -> None:
+    trees = fit_trees(corpus, settings(cache), 0, print)
+    network = load_model("x86")
+    model = ScoringModel("mine", network.config, network.network, trees)
+    ranker = InformedRanker(model, "mine with trees", settings(cache))
+    assert ranker.fit(corpus, 0, print) == {}
+    found = store_features(corpus, cache, print)
+    judged = corpus.judged_programs
+    for column, platform in enumerate(trees.platforms):
+        alone = network.score(corpus.embeddings(network.layout, judged), platform)
+        speeds = trees.speeds(found.of(judged)[0], found.counts[judged], platform)
+        np.testing.assert_allclose(ranker.scores(judged, column), both(alone, speeds), rtol=1e-5)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tlp_tvm.cli.parts.common import console, files_of_networks, print_json
+from tlp_tvm.cli.parts.common import console, files_of_networks, print_json, progress_console
 
 if TYPE_CHECKING:
     from tlp_tvm.model.store_trees import StoreTrees
@@ -54,7 +54,7 @@ def train_trees(
     layout = load_checkpoint(model).layout
     corpus = Corpus(source, layout, platforms=platforms)
     settings = BaselineSettings(network_files=files_of_networks(networks))
-    trees = fit_trees(corpus, settings, seed, lambda words: console.print(words, style="dim"))
+    trees = fit_trees(corpus, settings, seed, lambda words: progress_console.print(words, style="dim"))
     trees.save(model)
     card = model / CARD
     before = card.read_text().partition(HEADING)[0].rstrip() if card.exists() else f"# Model `{model.name}`"
