@@ -62,6 +62,12 @@ COMPARISONS: dict[str, Compared] = {
         "resnet_50-224 bert_base-128 inception_v3 --tasks 2 --seeds 2 --trials 200 --models tlp-online,xgb "
         '--target "llvm -mcpu=skylake-avx512 -num-cores=2"',
     ),
+    "ansor-far": Compared(
+        "Ansor: twelve tasks of test networks, far from training",
+        "build/test/convnext-192.pt build/test/efficientnet-192.pt build/test/regnet-192.pt "
+        "build/test/gpt2-640x112.pt build/test/video-96.pt build/test/segmentation-192.pt "
+        "--far build/dataset-x86 --tasks 2 --trials 200 --models tlp-online,xgb,xgb:16:512",
+    ),
     "metaschedule": Compared(
         "MetaSchedule: six tasks of held-out networks",
         "resnet_50-224 bert_base-128 bert_tiny-128 --framework metaschedule --tasks 2 --seeds 2 --trials 128 "

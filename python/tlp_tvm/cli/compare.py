@@ -40,6 +40,14 @@ def compare(
     trials: Annotated[int, typer.Option(min=1, help="Programs measured per task and model.")] = 200,
     seeds: Annotated[int, typer.Option(min=1, help="Searches per task and model.")] = 1,
     tasks: Annotated[int, typer.Option(min=0, help="Tasks per network, the heaviest first; 0 for all.")] = 0,
+    far: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DATASET",
+            help="Built dataset that the model learned from: tasks that one of its training tasks "
+            "resembles are left out.",
+        ),
+    ] = None,
     target: Annotated[str, typer.Option(help="TVM target. Default: this machine's CPU.")] = "",
     model: Annotated[
         str, typer.Option(help="Model behind the tlp names. Default: the framework's shipped model.")
@@ -79,6 +87,7 @@ def compare(
         tasks=tasks,
         trials=trials,
         seeds=seeds,
+        far=far,
         framework=framework,
     )
     with measuring_progress() as progress:

@@ -50,6 +50,8 @@ class CompareSettings:
         tasks: of each network, those with the most operations first; 0 for all.
         trials: programs of each task that each model measures.
         seeds: searches of each task and model.
+        far: folder of a built dataset; tasks that one of its training tasks resembles are left out. None for
+            every task.
         framework: whose tasks and searches.
         measure: how to compile and time; `threads` 0 takes the cores that the target names.
     """
@@ -62,6 +64,7 @@ class CompareSettings:
     tasks: int = 0
     trials: int = 200
     seeds: int = 1
+    far: Path | None = None
     framework: str = DEFAULT
     measure: MeasureSettings = field(
         default_factory=lambda: MeasureSettings(threads=0, timing=Timing(min_repeat_ms=12))

@@ -14,6 +14,7 @@ import numpy as np
 
 from tlp_tvm._core import __version__
 from tlp_tvm.comparison.compare_settings import CompareObserver, CompareSettings
+from tlp_tvm.comparison.far_tasks import far_tasks
 from tlp_tvm.comparison.finals import timed_again
 from tlp_tvm.comparison.session import Session
 from tlp_tvm.comparison.summary import FORMAT, FORMAT_VERSION, RESULTS, Comparison, read_comparison
@@ -42,6 +43,7 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
 
     Raises:
         ComparisonError: it cannot start, or the folder holds another comparison.
+        DatasetError: `far` is no built dataset.
         Stopped: by Ctrl-C; what is complete is kept.
         NetworkError: no such network.
         TuningError: no such target.
@@ -53,10 +55,13 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
     settings = dataclasses.replace(settings, measure=how)
     target = framework.target(settings.target, here=True)
     scorer = _scorer(settings)
-    tasks = largest(framework.plan(settings.networks, target, observer.step, None), settings.tasks)
+    planned: Sequence[PlannedTask] = framework.plan(settings.networks, target, observer.step, None)
+    far_from = None
+    if settings.far is not None:
+        planned, far_from = far_tasks(planned, settings.far)
     with held(settings.out, ComparisonError, "choose another `out`"):
-        content = _content(settings, framework, target, getattr(scorer, "name", settings.model))
-        _compare(settings, framework, target, scorer, tasks, content, observer)
+        content = _content(settings, framework, target, getattr(scorer, "name", settings.model), far_from)
+        _compare(settings, framework, target, scorer, largest(planned, settings.tasks), content, observer)
     return read_comparison(settings.out)
 
 
@@ -152,7 +157,9 @@ def _entry(session: Session) -> dict[str, Any]:
     }
 
 
-def _content(settings: CompareSettings, framework: Framework, target: Any, model: str) -> dict[str, Any]:
+def _content(
+    settings: CompareSettings, framework: Framework, target: Any, model: str, far_from: str | None
+) -> dict[str, Any]:
     """What the folder holds, or the same without any group."""
     description = {
         "framework": framework.name,
@@ -160,8 +167,10 @@ def _content(settings: CompareSettings, framework: Framework, target: Any, model
         "target": str(target),
         "model": model,
         "trials": settings.trials,
+        **({} if far_from is None else {"far_from": far_from}),
     }
     conditions = {
+        "far_from": far_from,
         "weights": _weights(settings),
         "cpu": this_cpu().model,
         "measure": json.loads(json.dumps(dataclasses.asdict(settings.measure))),
