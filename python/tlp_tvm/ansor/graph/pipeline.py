@@ -14,11 +14,11 @@ from typing import Any
 
 from tlp_tvm.ansor.graph.cheaper_math import with_products_for_powers, with_tanh_for_sigmoids
 from tlp_tvm.ansor.graph.constants import folding_pass
-from tlp_tvm.ansor.graph.convolutions import channels_last
+from tlp_tvm.ansor.graph.convolutions import channels_last, with_gates_kept
 from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
 from tlp_tvm.ansor.graph.packed_dense import packable_dense
 from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
-from tlp_tvm.ansor.graph.pooling_windows import with_cut_windows
+from tlp_tvm.ansor.graph.pooling_windows import with_cut_windows, with_means_by_rows
 from tlp_tvm.ansor.graph.rows import with_fewer_axes
 from tlp_tvm.ansor.loading.locate import load_tvm
 
@@ -66,6 +66,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("folded padding", "convolutions pad by themselves", _relay_passes("FoldExplicitPadding")),
     Pass("cut windows", "poolings look no further than their input", with_cut_windows),
     Pass("channels last", "convolutions in the layout that Ansor vectorises", channels_last, only_cpu=True),
+    Pass("means by rows", "means over large images are vectorised", with_means_by_rows, only_cpu=True),
+    Pass("kept gates", "gates scale activations where weights are more numbers", with_gates_kept),
     Pass(
         "folded scales",
         "batch norms are in the weights",
@@ -90,7 +92,10 @@ PACKED = "packed weights"
 
 ALL = (*(each.name for each in PASSES), PACKED)
 
-_NOT_KNOWN_ONCE = ("folded padding", "cut windows", "products for powers", "tanh for sigmoids")
+_NOT_KNOWN_ONCE = (
+    *("folded padding", "cut windows", "means by rows", "kept gates"),
+    *("products for powers", "tanh for sigmoids"),
+)
 """What runs did not know that do not say which passes they knew."""
 
 _SIMPLIFIES = ("SimplifyExpr", "SimplifyExprPostAlterOp")

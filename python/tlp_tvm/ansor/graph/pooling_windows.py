@@ -1,7 +1,11 @@
-"""Poolings that look past their input: a window that is larger is cut to it.
+"""Poolings that look past their input are cut to it, and means over large images are taken row by row.
 
-Files have them: the last pooling of EfficientNet in `transformers` is 1280 x 1280 in ceil mode, on 7 x 7
-numbers. TVM visits the whole window, 2 billion numbers, to read 62,720.
+Files have the former: the last pooling of EfficientNet in `transformers` is 1280 x 1280 in ceil mode, on
+7 x 7 numbers. TVM visits the whole window, 2 billion numbers, to read 62,720.
+
+Of the latter, squeeze and excitation has one for each block. Ansor does not change the order of a reduction's
+loops: with channels last, the innermost one visits the image, a number of one channel at a time, and cannot
+be vectorised. A depthwise convolution whose weights are all the same is the same mean, and can.
 """
 
 from __future__ import annotations
@@ -9,10 +13,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tlp_tvm.ansor.graph.replacing import with_calls_replaced
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 _POOLS = ("nn.max_pool2d", "nn.avg_pool2d")
+_MEANS = ("nn.adaptive_avg_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d")
+
+LARGE = 400
+"""Numbers of a channel from which on its mean is taken row by row."""
 
 
 def with_cut_windows(module: Any) -> Any:
@@ -49,3 +59,42 @@ def _cut_window(call: Any) -> tuple[int, int] | None:
     covered = window[0] >= height and window[1] >= width and window != [height, width]
     plain = not any(int(pad) for pad in attributes.padding) and all(int(d) == 1 for d in attributes.dilation)
     return (height, width) if covered and plain and outputs == [1, 1] else None
+
+
+def with_means_by_rows(module: Any) -> Any:
+    """Take means over whole images, with channels last, of each row first, then of those.
+
+    Args:
+        module: Relay module.
+
+    Returns:
+        The module, with types.
+    """
+    return with_calls_replaced(module, _MEANS, _by_rows)
+
+
+def _by_rows(call: Any, arguments: Sequence[Any]) -> Any:
+    nn, before, after = load_tvm().relay.nn, call.args[0].checked_type, call.checked_type
+    if str(call.attrs.layout) != "NHWC" or before.dtype != "float32":
+        return None
+    _, height, width, channels = (int(extent) for extent in before.shape)
+    if [int(extent) for extent in after.shape[1:3]] != [1, 1] or not _sees_all(call, (height, width)):
+        return None
+    if height * width < LARGE or min(height, width) == 1:
+        return None
+
+    def mean(data: Any, window: tuple[int, int]) -> Any:
+        weights = np.full((*window, channels, 1), 1 / max(window), "float32")
+        layouts = {"data_layout": "NHWC", "kernel_layout": "HWOI"}
+        grouped = {"groups": channels, "channels": channels, "kernel_size": window}
+        return nn.conv2d(data, load_tvm().relay.const(weights), **grouped, **layouts)
+
+    return mean(mean(arguments[0], (1, width)), (height, 1))
+
+
+def _sees_all(call: Any, image: tuple[int, int]) -> bool:
+    """Whether the window of a pooling that has one is the image."""
+    if str(call.op.name) != "nn.avg_pool2d":
+        return True
+    padded = any(int(pad) for pad in call.attrs.padding)
+    return not padded and tuple(int(extent) for extent in call.attrs.pool_size) == image

@@ -1,0 +1,95 @@
+"""Factors of channels: in the weights where they are constant, on the activations where those are smaller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from relay_networks import constant, module_of, operators_of, outputs_of
+
+from tlp_tvm.ansor.graph.convolutions import with_gates_kept
+from tlp_tvm.ansor.graph.pipeline import prepare
+from tlp_tvm.ansor.loading.locate import load_tvm
+
+
+def gated(image: int, columns: int, factor: Any = None) -> Any:
+    """An activation times a factor of each of its 8 channels, and a convolution; a gate if none is given."""
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(1, image, image, 8))
+    activation = relay.nn.relu(x)
+    if factor is None:
+        pooled = relay.nn.adaptive_avg_pool2d(activation, output_size=(1, 1), layout="NHWC")
+        factor = relay.sigmoid(pooled)
+    layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO", "channels": columns, "kernel_size": (1, 1)}
+    return module_of(
+        relay.nn.conv2d(relay.multiply(activation, factor), constant(1, 1, 8, columns), **layouts)
+    )
+
+
+def scales_weights(module: Any) -> bool:
+    """Whether the weights of the convolution are computed."""
+    return not isinstance(module["main"].body.args[1], load_tvm().relay.Constant)
+
+
+def folded(module: Any) -> Any:
+    """What becomes of the factors when a network is prepared and built."""
+    tvm = load_tvm()
+    transform = tvm.relay.transform
+    passes = [transform.InferType(), transform.BackwardFoldScaleAxis(), transform.ForwardFoldScaleAxis()]
+    with tvm.transform.PassContext(opt_level=4):
+        return tvm.transform.Sequential([*passes, transform.FoldConstant()])(module)
+
+
+@pytest.mark.parametrize(("image", "columns", "kept"), [(3, 10, True), (3, 9, False), (6, 10, False)])
+def test_a_gate_scales_the_smaller(image: int, columns: int, kept: bool) -> None:
+    before = gated(image, columns)
+    after = folded(with_gates_kept(before))
+
+    assert scales_weights(folded(before))
+    assert scales_weights(after) is not kept
+    assert operators_of(after).count("multiply") == 1
+    np.testing.assert_allclose(outputs_of(after)[0], outputs_of(before)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_a_constant_factor_is_in_the_weights() -> None:
+    after = folded(with_gates_kept(gated(3, 10, constant(8))))
+
+    assert operators_of(after) == ["nn.relu", "nn.conv2d"]
+
+
+def test_a_product_of_two_activations_is_no_gate() -> None:
+    relay = load_tvm().relay
+    before = gated(3, 10, relay.var("y", shape=(1, 3, 3, 8)))
+
+    assert load_tvm().ir.structural_equal(with_gates_kept(before), before)
+
+
+def test_the_list_of_passes_keeps_gates_and_a_build_does_too() -> None:
+    tvm = load_tvm()
+    before = gated(3, 10)
+    after = prepare(before, {}, tvm.target.Target("llvm -num-cores=1"))
+    with tvm.transform.PassContext(opt_level=3):
+        built, _ = tvm.relay.optimize(after.module, target="llvm -num-cores=1")
+
+    assert "kept gates" in after.passes
+    assert ["multiply"] in _kernels(built)
+    assert ["nn.conv2d"] in _kernels(built)
+    np.testing.assert_allclose(outputs_of(after.module)[0], outputs_of(before)[0], rtol=1e-4, atol=1e-6)
+
+
+def _kernels(module: Any) -> list[list[str]]:
+    """The operators of each fused function of an optimised module."""
+    tvm = load_tvm()
+    found: list[list[str]] = []
+
+    def visit(expression: Any) -> None:
+        if isinstance(expression, tvm.relay.Function) and "Primitive" in _names(expression.attrs):
+            found.append(operators_of({"main": expression}))
+
+    tvm.relay.analysis.post_order_visit(module["main"], visit)
+    return found
+
+
+def _names(attributes: Any) -> list[str]:
+    return [] if attributes is None else [str(name) for name in attributes.keys()]  # noqa: SIM118
