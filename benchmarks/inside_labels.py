@@ -34,6 +34,7 @@ from tlp_tvm.beside.runtimes import inputs_of
 from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.machine.loop_threads import set_loop_threads
+from tlp_tvm.measuring.code_kinds import noted_code
 from tlp_tvm.measuring.pool import MeasureSettings
 
 NEAR = 0.1
@@ -81,7 +82,8 @@ def rounds_of(
     threads = this_cpu().threads(written["target"])
     library, values = Library(run / "tuned.so"), inputs_of(run)
     inside, labels = [], []
-    with StatePool(MeasureSettings(threads=threads), for_tvm=False) as pool:
+    how = MeasureSettings(threads=threads, code=noted_code(written["measure"]))
+    with StatePool(how, for_tvm=False) as pool:
         for _ in range(rounds):
             [ran] = profile([library], values, target, threads)
             seconds = {each.name: each.seconds for each in ran}

@@ -26,7 +26,7 @@ from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm.bench.timing import machine
 from tlp_tvm.machine.cpu import this_cpu
-from tlp_tvm.measuring.child import PLAIN
+from tlp_tvm.measuring.code_kinds import PLAIN
 from tlp_tvm.measuring.pool import MeasureSettings
 
 BATCH = 16
@@ -59,7 +59,7 @@ def main() -> None:
     options = parser.parse_args()
     cpu = this_cpu()
     os.environ["TVM_NUM_THREADS"] = str(cpu.cores)
-    how = MeasureSettings(children=CHILDREN, threads=cpu.cores, addresses=PLAIN)
+    how = MeasureSettings(children=CHILDREN, threads=cpu.cores, code=PLAIN)
     tvm = load_tvm()
     tasks = [
         each.task for each in plan_tasks([options.network], tvm.target.Target(cpu.target), lambda _: None)

@@ -91,8 +91,6 @@ class Framework(Protocol):
     """Preset layouts of its programs; the last one has the framework's name."""
     caches: str
     """How it can time programs for a CPU at best, one of `measuring.child.CACHES`."""
-    addresses: str
-    """How it can compile them at best, one of `measuring.child.ADDRESSES`."""
     has_store_rows: bool
     """Whether `store_rows` gives any."""
 
@@ -104,6 +102,10 @@ class Framework(Protocol):
 
     def checks(self) -> list[Check]:
         """Checks of everything it needs, for `tlp-tvm doctor`."""
+        ...
+
+    def code(self) -> str:
+        """How it can compile programs here at best, as `measuring.pool.MeasureSettings.code` has it."""
         ...
 
     def tvm_version(self) -> str:

@@ -16,7 +16,8 @@ from tlp_tvm.adapting.program_source import Prior, ProgramSource
 from tlp_tvm.errors import TvmNotFoundError
 from tlp_tvm.framework import Contender, OnErrors, Pool, Tell
 from tlp_tvm.machine.checks import Check
-from tlp_tvm.measuring.child import COLD, FOLDED, Outcome
+from tlp_tvm.measuring.child import COLD, Outcome
+from tlp_tvm.measuring.code_kinds import FOLDED
 from tlp_tvm.measuring.fleet import Fleet
 from tlp_tvm.measuring.pool import FAILED_COST, MeasureSettings, MeasuringPool
 from tlp_tvm.planned_task import PlannedTask
@@ -33,7 +34,6 @@ class _Ansor:
     log = "log.json"
     layouts = ("paper-cpu", "ansor")
     caches = COLD
-    addresses = FOLDED
     has_store_rows = True
 
     def is_here(self) -> bool:
@@ -49,6 +49,11 @@ class _Ansor:
         from tlp_tvm.ansor.loading.diagnosis import diagnose
 
         return diagnose()
+
+    def code(self) -> str:
+        from tlp_tvm.ansor.compiling.newer_llvm import newer_llvm
+
+        return newer_llvm() or FOLDED
 
     def tvm_version(self) -> str:
         from tlp_tvm.ansor.loading.locate import tvm_info

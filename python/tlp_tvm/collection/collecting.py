@@ -17,13 +17,14 @@ from tlp_tvm.adapting.program_source import Prior, Program, ProgramSource, prior
 from tlp_tvm.collection.collect_observer import CollectObserver
 from tlp_tvm.collection.collect_settings import CollectResult, CollectSettings
 from tlp_tvm.collection.collecting_model import asked_model, choice_of, model_name
-from tlp_tvm.collection.folder import CollectionFolder, split_target
+from tlp_tvm.collection.folder import CollectionFolder, code_of_folder, split_target
 from tlp_tvm.errors import CollectionError
 from tlp_tvm.framework import Pool, framework_named
 from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.machine.other_work import OtherWork
 from tlp_tvm.measuring.child import Outcome, realtime_allowed
+from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.pool import MeasureSettings, reason_of
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
@@ -82,7 +83,7 @@ class _Collection:
         settings = self.settings
         target = self.framework.target(settings.target, here=settings.fleet is None)
         platform = settings.platform or self._platform(target)
-        how, model = self._how(target), asked_model(settings, self.framework.name)
+        how, model = self._how(target, platform), asked_model(settings, self.framework.name)
         prior = prior_of(model, target) if model is not None and not settings.labels else None
         choose = choice_of(model, settings) if model is not None and settings.labels else None
         with CollectionFolder(settings.out, platform) as folder:
@@ -116,8 +117,12 @@ class _Collection:
             return named
         return this_cpu().platform(str(target)) or named
 
-    def _how(self, target: Any) -> MeasureSettings:
-        how = self.settings.measure.at_best(self.framework.caches, self.framework.addresses)
+    def _how(self, target: Any, platform: str) -> MeasureSettings:
+        settings, best = self.settings, self.framework.code()
+        if settings.fleet is not None and best != PLAIN:
+            best = FOLDED  # devices link what TVM's own LLVM compiled
+        code = code_of_folder(settings.out, platform, best)
+        how = settings.measure.at_best(self.framework.caches, code)
         if how.timing.realtime and not realtime_allowed():
             raise CollectionError(
                 "`realtime`: expected the right to a real-time priority, found none; run as root or with "
@@ -279,7 +284,7 @@ class _Collection:
             "seed": settings.seed,
             "measure": dataclasses.asdict(how),
             "caches": how.timing.caches,
-            "addresses": how.addresses,
+            "code": how.code,
             "cpu": this_cpu().model if settings.fleet is None else None,
             "versions": {
                 "tlp_tvm": __version__,

@@ -28,16 +28,32 @@ from tlp_tvm.files import write_whole
 from tlp_tvm.folder_lock import held
 from tlp_tvm.framework import DEFAULT
 from tlp_tvm.logs import append_line, mend_log
-from tlp_tvm.measuring.child import PLAIN, WARM
+from tlp_tvm.measuring.child import WARM
+from tlp_tvm.measuring.code_kinds import code_as_before, noted_code
 from tlp_tvm.planned_task import PlannedTask
 from tlp_tvm.records.source import TASK_TABLE, WORKLOADS, table_entries, workload_lines
 
 DESCRIPTION = "collection.json"
 FORMAT, FORMAT_VERSION = "tlp-tvm-collection", 1
-IDENTITY = ("target", "threads", "cpu", "caches", "addresses")
+IDENTITY = ("target", "threads", "cpu", "caches", "code")
 """What may not change between the measurements of one platform; earlier ones may not say it."""
 
 CURE = "choose another `platform` or `out`"
+
+
+def code_of_folder(out: Path, platform: str, best: str) -> str:
+    """How to compile programs that join those of a platform.
+
+    Args:
+        out: the folder; need not exist.
+        platform: whose programs.
+        best: how it is done here, and where there are none.
+    """
+    try:
+        before = json.loads((out / DESCRIPTION).read_bytes())["platforms"][platform]
+        return code_as_before(before, best)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return best  # what is wrong with the folder is said when it is opened
 
 
 class CollectionFolder:
@@ -96,7 +112,7 @@ class CollectionFolder:
                     f"{description['framework']}; choose another `out`"
                 )
         before = content["platforms"].get(self.platform, description)
-        before = {"caches": WARM, "addresses": PLAIN, **before}
+        before = {"caches": WARM, **before, "code": noted_code(before)}
         for entry in IDENTITY:
             expected, found = before.get(entry), description.get(entry)
             if None not in (expected, found) and expected != found:

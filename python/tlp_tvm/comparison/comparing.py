@@ -51,7 +51,7 @@ def compare(settings: CompareSettings, observer: CompareObserver | None = None) 
     """
     observer = observer or CompareObserver()
     framework = framework_named(settings.framework)
-    how = settings.measure.at_best(framework.caches, framework.addresses)
+    how = settings.measure.at_best(framework.caches, framework.code())
     settings = dataclasses.replace(settings, measure=how)
     target = framework.target(settings.target, here=True)
     scorer = _scorer(settings)

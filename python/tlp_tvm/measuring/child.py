@@ -38,8 +38,6 @@ _PAUSE = 0.15
 
 COLD, WARM = "cold", "warm"
 CACHES = (COLD, WARM)
-FOLDED, PLAIN = "folded", "plain"
-ADDRESSES = (FOLDED, PLAIN)
 
 FLUSH = "cache_flush_cpu_non_first_arg"
 """TVM's function that takes every argument but the first out of the caches."""

@@ -26,6 +26,7 @@ import numpy as np
 from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.measuring import child as child_side
 from tlp_tvm.measuring.child import Outcome, Timing
+from tlp_tvm.measuring.code_kinds import FOLDED
 from tlp_tvm.measuring.yardstick import WORTH_IT
 
 if TYPE_CHECKING:
@@ -70,8 +71,8 @@ class MeasureSettings:
             alone; 0 times all alike.
         again: how many times a program is timed again, after the others of its batch, if the machine was
             slower than before while it was timed, and it may be among the fastest (`yardstick`).
-        addresses: one of `ADDRESSES`: "folded", with their constant parts where a processor adds them for
-            nothing, or "plain", as TVM computes them. Files that do not say which are of "plain".
+        code: how they become machine code: "folded", "plain", or the name of an LLVM that is not TVM's
+            (`measuring.code_kinds`). Files that do not say which are of "plain".
     """
 
     children: int = 2
@@ -81,21 +82,19 @@ class MeasureSettings:
     run_timeout_s: int = 10
     hopeless: float = 0.0
     again: int = 1
-    addresses: str = child_side.FOLDED
+    code: str = FOLDED
 
-    def at_best(self, caches: str, addresses: str) -> MeasureSettings:
+    def at_best(self, caches: str, code: str) -> MeasureSettings:
         """The same for a framework, or an earlier log, that has less.
 
         Args:
             caches: one of `measuring.child.CACHES`; "cold" leaves the choice as it is.
-            addresses: one of `measuring.child.ADDRESSES`; "folded" leaves the choice as it is.
+            code: as it can, or as it did.
         """
         timing = self.timing
         if caches != child_side.COLD:
             timing = dataclasses.replace(timing, caches=caches)
-        if addresses == child_side.FOLDED:
-            addresses = self.addresses
-        return dataclasses.replace(self, timing=timing, addresses=addresses)
+        return dataclasses.replace(self, timing=timing, code=code)
 
 
 class MeasuringPool(abc.ABC):

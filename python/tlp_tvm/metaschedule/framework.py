@@ -16,7 +16,8 @@ from tlp_tvm.adapting.program_source import Prior, ProgramSource
 from tlp_tvm.errors import CollectionError, DatasetError, NetworkError, TuningError
 from tlp_tvm.framework import Contender, OnErrors, Pool, Tell
 from tlp_tvm.machine.checks import Check
-from tlp_tvm.measuring.child import PLAIN, WARM, Outcome
+from tlp_tvm.measuring.child import WARM, Outcome
+from tlp_tvm.measuring.code_kinds import PLAIN
 from tlp_tvm.measuring.fleet import Fleet
 from tlp_tvm.measuring.pool import FAILED_COST, MeasureSettings, MeasuringPool
 from tlp_tvm.planned_task import PlannedTask
@@ -36,7 +37,6 @@ class _MetaSchedule:
     log = "database_tuning_record.json"
     layouts = ("metaschedule",)
     caches = WARM
-    addresses = PLAIN
     has_store_rows = False
 
     def is_here(self) -> bool:
@@ -48,6 +48,9 @@ class _MetaSchedule:
         from tlp_tvm.metaschedule.loading.diagnosis import diagnose
 
         return diagnose()
+
+    def code(self) -> str:
+        return PLAIN
 
     def tvm_version(self) -> str:
         from tlp_tvm.metaschedule.loading.locate import tvm_info

@@ -26,7 +26,8 @@ from tlp_tvm.framework import DEFAULT, framework_named
 from tlp_tvm.logs import mend_log
 from tlp_tvm.machine.cpu import peak_rate, this_cpu
 from tlp_tvm.machine.loop_threads import set_loop_threads
-from tlp_tvm.measuring.child import PLAIN, WARM
+from tlp_tvm.measuring.child import WARM
+from tlp_tvm.measuring.code_kinds import code_as_before, noted_code
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
@@ -131,12 +132,17 @@ class _Tuning(Steps):
     def _as_before(self, settings: TuneSettings) -> MeasureSettings:
         """How to time: a resumed run as it began, so that one log has labels of one kind."""
         before = read_run(settings.out)
-        caches, addresses = self.framework.caches, self.framework.addresses
+        caches, code = self.framework.caches, self.framework.code()
         if before:
             how = before.get("measure", {})
             caches = how.get("timing", {}).get("caches", WARM)
-            addresses = how.get("addresses", PLAIN)
-        return settings.measure.at_best(caches, addresses)
+            code = code_as_before(how, code)
+            if code != noted_code(how):
+                raise TuningError(
+                    f"{settings.out}: expected {noted_code(how)}, which compiled the programs of the run, "
+                    f"found {code} here; install the llvmlite that has it, or {CURE}"
+                )
+        return settings.measure.at_best(caches, code)
 
     def run(self) -> TuneResult:
         settings = self.settings

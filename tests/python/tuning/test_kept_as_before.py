@@ -14,6 +14,7 @@ from tlp_tvm.ansor.graph.pipeline import ALL
 from tlp_tvm.ansor.networks import end_to_end
 from tlp_tvm.ansor.networks.library import load_tuned
 from tlp_tvm.ansor.search.tuner import RelayTuner
+from tlp_tvm.errors import TuningError
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.tuning.flow import tune_network
@@ -65,7 +66,7 @@ def test_a_run_from_before_the_passes_is_resumed_without_them(
     assert set(built) == {True}
     built.clear()
     report = json.loads((run / "run.json").read_text())
-    del report["graph"], report["measure"]["timing"]["caches"], report["measure"]["addresses"]
+    del report["graph"], report["measure"]["timing"]["caches"], report["measure"]["code"]
     (run / "run.json").write_text(json.dumps(report))
     (run / "log.json").unlink()
 
@@ -74,6 +75,18 @@ def test_a_run_from_before_the_passes_is_resumed_without_them(
     noted = json.loads((run / "run.json").read_text())
     assert noted["graph"] == {"passes": [], "left_out": list(ALL), "known": list(ALL)}
     assert noted["measure"]["timing"]["caches"] == "warm"
-    assert noted["measure"]["addresses"] == "plain"
+    assert noted["measure"]["code"] == "plain"
     assert set(built) == {False}
     assert {t.workload_key for t in older.tasks} != {t.workload_key for t in newer.tasks}
+
+
+def test_a_run_whose_compiler_is_not_here_is_refused(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    noted = {"format": "tlp-tvm-run", "format_version": 1, "measure": {"code": "llvm-7"}}
+    (run / "run.json").write_text(json.dumps(noted))
+
+    with pytest.raises(
+        TuningError, match=r"expected llvm-7, which compiled .*; install the llvmlite that has it"
+    ):
+        tune_network(settings(run))

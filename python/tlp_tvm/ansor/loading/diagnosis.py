@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tlp_tvm.ansor.compiling.newer_llvm import newer_llvm
 from tlp_tvm.ansor.loading.locate import load_tvm, tvm_info
 from tlp_tvm.ansor.loading.self_check import check_layout
 from tlp_tvm.machine.checks import Check, run_check, torch_check
@@ -79,7 +80,12 @@ def _kernel() -> tuple[str, str]:
     function(argument, result)
     if not np.array_equal(result.numpy(), argument.numpy() + 1):
         raise RuntimeError(f"a kernel compiled for {target} computes wrong results; choose another -mcpu")
-    return f"compiled by LLVM {tvm.target.codegen.llvm_version_major()} and run for {target}", ""
+    newer = newer_llvm()
+    hint = "" if newer else "programs run some percent slower than with a newer LLVM: pip install llvmlite"
+    compiler = f"LLVM {tvm.target.codegen.llvm_version_major()}"
+    if newer:
+        compiler += f", in searches {newer.replace('llvm-', 'LLVM ')}"
+    return f"compiled by {compiler} and run for {target}", hint
 
 
 def _networks() -> tuple[str, str]:

@@ -71,7 +71,7 @@ class StatePool(MeasuringPool):
         return start_child(load_tvm().contrib.popen_pool.PopenWorker, self.settings, self._log)
 
     def _serialized(self, program: Any) -> work.Serialized:
-        return work.Serialized(program.serialize(), self.settings.addresses)
+        return work.Serialized(program.serialize(), self.settings.code)
 
     def _key(self, program: Any) -> str:
         return str(program.task.workload_key)

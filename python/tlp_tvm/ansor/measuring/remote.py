@@ -130,7 +130,7 @@ class RemotePool:
         def work(child: Any, i: int) -> None:
             number = built[i][0]
             path = remote_work.temporary_library(self._folder)
-            arguments = (path, Serialized(inputs[i].serialize(), self.settings.addresses))
+            arguments = (path, Serialized(inputs[i].serialize(), self.settings.code))
             outcome = ask(child, BUILD_TIMEOUT, self.settings.build_timeout_s, remote_work.build, *arguments)
             assert outcome is not None
             self._libraries[number] = path

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tlp_tvm.ansor.compiling.newer_llvm import compiled_newly, is_newer, unoptimised
 from tlp_tvm.ansor.compiling.pass_settings import of_a_program
 from tlp_tvm.ansor.loading.loops import share_loops_of
 from tlp_tvm.measuring.child import (
     COLD,
     COMPILE,
     FLUSH,
-    FOLDED,
     INSTANTIATION,
     NO_ERROR,
     Outcome,
@@ -24,6 +24,7 @@ from tlp_tvm.measuring.child import (
     run_kept,
     timed,
 )
+from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN
 
 _BATCHED = 3
 """Axes of the operands of a batched product."""
@@ -56,11 +57,11 @@ class Serialized(NamedTuple):
 
     Attributes:
         measure_input: `MeasureInput.serialize()`.
-        addresses: one of `measuring.child.ADDRESSES`.
+        code: how it becomes machine code, as `measuring.pool.MeasureSettings` has it.
     """
 
     measure_input: Any
-    addresses: str = FOLDED
+    code: str = FOLDED
 
 
 _programs: dict[int, Program] = {}
@@ -126,9 +127,14 @@ def compiled(serialized: Serialized) -> tuple[Program | None, int, str]:
     except Exception:  # noqa: BLE001
         return None, INSTANTIATION, last_line()
     try:
-        settings = of_a_program(tvm, str(target.kind.name), serialized.addresses == FOLDED)
+        kind = str(target.kind.name)
+        newly = kind == "llvm" and is_newer(serialized.code)
+        settings = of_a_program(tvm, kind, serialized.code != PLAIN)
         with tvm.transform.PassContext(**settings):
-            module = tvm.build(schedule, tensors, target=tvm.target.Target(target, host))
+            built_for = unoptimised(tvm, target) if newly else tvm.target.Target(target, host)
+            module = tvm.build(schedule, tensors, target=built_for)
+            if newly:
+                module, _ = compiled_newly(tvm, module)
             _ = module[module.entry_name]  # LLVM compiles at the first look
     except Exception:  # noqa: BLE001
         return None, COMPILE, last_line()

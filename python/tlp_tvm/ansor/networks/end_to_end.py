@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.ansor.compiling.newer_llvm import is_newer, unoptimised
+from tlp_tvm.ansor.compiling.newer_network import NewerNetwork
 from tlp_tvm.ansor.compiling.pass_settings import of_a_network
 from tlp_tvm.ansor.graph.pipeline import ALL, Prepared, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.ansor.networks.layout_rewrite import best_records
 from tlp_tvm.errors import TuningError
-from tlp_tvm.measuring.child import FOLDED
+from tlp_tvm.measuring.code_kinds import PLAIN
 from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
 
 
@@ -45,7 +47,7 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
 
 
 def build_tuned(
-    prepared: Prepared, target: Any, log: Path, kept: set[str], keys: set[str], addresses: str
+    prepared: Prepared, target: Any, log: Path, kept: set[str], keys: set[str], code: str
 ) -> tuple[Any, dict[str, str]]:
     """Compile a network with the best record of each task; a task without one gets TVM's own schedule.
 
@@ -57,7 +59,7 @@ def build_tuned(
         log: TVM's record file.
         kept: workload keys of tasks whose weights stay as they are.
         keys: workload keys of all tasks.
-        addresses: one of `measuring.child.ADDRESSES`, as its programs were measured.
+        code: how its programs became machine code when they were measured.
 
     Returns:
         What TVM built; and name of each of its functions to the workload key of its task.
@@ -67,23 +69,23 @@ def build_tuned(
     """
     error = load_tvm().TVMError
     try:
-        return _build_tuned(prepared, target, log, kept, addresses)
+        return _build_tuned(prepared, target, log, kept, code)
     except error:
         pass
     except RuntimeError as failure:
         raise _not_built(log, failure) from failure
     try:
-        return _build_tuned(prepared, target, log, keys, addresses)
+        return _build_tuned(prepared, target, log, keys, code)
     except (error, RuntimeError) as failure:
         raise _not_built(log, failure) from failure
 
 
 def build_variant(
-    prepared: Prepared, target: Any, log: Path, kept: set[str], addresses: str
+    prepared: Prepared, target: Any, log: Path, kept: set[str], code: str
 ) -> tuple[Any, dict[str, str]] | None:
     """The same, for a comparison: None where TVM cannot compile exactly that."""
     try:
-        return _build_tuned(prepared, target, log, kept, addresses)
+        return _build_tuned(prepared, target, log, kept, code)
     except (load_tvm().TVMError, RuntimeError):
         return None
 
@@ -100,19 +102,22 @@ def _reason(failure: BaseException) -> str:
 
 
 def _build_tuned(
-    prepared: Prepared, target: Any, log: Path, kept: set[str], addresses: str
+    prepared: Prepared, target: Any, log: Path, kept: set[str], code: str
 ) -> tuple[Any, dict[str, str]]:
     tvm = load_tvm()
     context = best_records(log, kept)
     fallback = tvm.auto_scheduler.dispatcher.DispatchContext.current
     verbose, fallback.verbose = fallback.verbose, 0  # what lacks a record is reported by the caller
-    settings = of_a_network(tvm, str(target.kind.name), prepared.needless, addresses == FOLDED)
+    kind = str(target.kind.name)
+    newly = kind == "llvm" and is_newer(code)
+    settings = of_a_network(tvm, kind, prepared.needless, code != PLAIN)
+    built_for = unoptimised(tvm, target) if newly else target
     try:
         with context, tvm.transform.PassContext(**settings):
-            built = tvm.relay.build(prepared.module, target=target, params=prepared.parameters)
+            built = tvm.relay.build(prepared.module, target=built_for, params=prepared.parameters)
     finally:
         fallback.verbose = verbose
-    return built, context.tasks
+    return NewerNetwork(tvm, built) if newly else built, context.tasks
 
 
 def compare(

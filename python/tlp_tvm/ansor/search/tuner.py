@@ -36,6 +36,7 @@ from tlp_tvm.ansor.search.zero_shot import choose_programs
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.latency import latency_of
+from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN
 from tlp_tvm.measuring.stopping import StopOnInterrupt
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.tuning.history import History, best_programs, fastest_programs, teach
@@ -85,6 +86,12 @@ class RelayTuner:
     @property
     def error(self) -> BaseException | None:
         return self._cost_model.error
+
+    @property
+    def _code(self) -> str:
+        """How the network's functions are compiled; the newer LLVM is for this machine alone."""
+        code = self._settings.measure.code
+        return code if self.runs_here or code == PLAIN else FOLDED
 
     @property
     def _threads(self) -> int:
@@ -215,7 +222,7 @@ class RelayTuner:
             with quiet_builds(), prepared.operators():
                 keys = set(self._keys)
                 self._tuned, self._functions = build_tuned(
-                    prepared, self._target, folder.best, self._kept, keys, self._settings.measure.addresses
+                    prepared, self._target, folder.best, self._kept, keys, self._code
                 )
                 return self._save(self._tuned, prepared.module, folder), ""
         except (TuningError, RuntimeError, OSError) as failure:
@@ -247,7 +254,7 @@ class RelayTuner:
         with tempfile.TemporaryDirectory() as folder, quiet_builds(), prepared.operators():
             log = Path(folder) / "chosen.json"
             log.write_text("".join(lines.values()))
-            return build_variant(prepared, self._target, log, self._kept, self._settings.measure.addresses)
+            return build_variant(prepared, self._target, log, self._kept, self._code)
 
     def best_file(self, folder: RunFolder) -> Path:
         return folder.best

@@ -94,7 +94,7 @@ class _Choosing:
 
     def __init__(self, settings: ChoiceSettings, observer: ChoiceObserver) -> None:
         self.framework: Framework = framework_named(settings.framework)
-        how = settings.measure.at_best(self.framework.caches, self.framework.addresses)
+        how = settings.measure.at_best(self.framework.caches, self.framework.code())
         self.target = self.framework.target(settings.target, here=True)
         how = dataclasses.replace(how, threads=how.threads or self.framework.cores(self.target))
         self.settings = dataclasses.replace(settings, measure=how)

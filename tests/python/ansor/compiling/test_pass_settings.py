@@ -11,7 +11,7 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.measuring import work
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.search.sampling import sample_states
-from tlp_tvm.measuring.child import FOLDED, PLAIN
+from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN
 
 TARGET = "llvm -num-cores=1"
 

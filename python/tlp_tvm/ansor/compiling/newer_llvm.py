@@ -1,0 +1,111 @@
+"""Machine code by an LLVM of today, in the place of the one inside TVM.
+
+The wheel that TVM comes in has the LLVM of 2020. It keeps sums of a matrix product in memory while there are
+registers for them, and knows no processor of after 2019. `llvmlite` brings a new one: TVM's functions go to
+it as TVM wrote them, none of the old one's passes run, and the linker makes a library of what it gives.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN
+
+_SPEED = 2
+"""LLVM's level of optimisation; at 3, it takes a fifth longer for programs that are no faster."""
+
+_CPU = '"target-cpu"="'
+_LINE = re.compile(r",? !dbg !\d+")
+"""What says for a debugger where an instruction is from."""
+
+
+@functools.cache
+def newer_llvm() -> str:
+    """What code of it is called in runs and logs, "llvm-22"; empty where there is none, or no linker."""
+    try:
+        from llvmlite import binding
+    except ImportError:
+        return ""
+    return f"llvm-{binding.llvm_version_info[0]}" if shutil.which("ld") else ""
+
+
+def is_newer(code: str) -> bool:
+    """Whether programs are compiled so by an LLVM that is not TVM's.
+
+    Args:
+        code: as `MeasureSettings` has it.
+    """
+    return code not in (FOLDED, PLAIN)
+
+
+def unoptimised(tvm: Any, target: Any) -> Any:
+    """The same target, for which TVM's own LLVM changes nothing.
+
+    Args:
+        tvm: the module.
+        target: for a CPU.
+    """
+    return tvm.target.Target({**target.export(), "opt-level": 0})
+
+
+def compiled_newly(tvm: Any, library: Any) -> tuple[Any, bytes]:
+    """Compile what TVM built for an `unoptimised` target.
+
+    Args:
+        tvm: the module.
+        library: TVM's module of kind "llvm".
+
+    Returns:
+        TVM's module of the same functions, and the object file that it was linked from.
+
+    Raises:
+        RuntimeError: LLVM or the linker refuses it.
+    """
+    with tempfile.TemporaryDirectory(prefix="tlp-tvm-") as folder:
+        bitcode, linked = Path(folder) / "functions.bc", Path(folder) / "functions.so"
+        library.save(str(bitcode))
+        code = _object_of(bitcode.read_bytes())
+        file = Path(folder) / "functions.o"
+        file.write_bytes(code)
+        found = subprocess.run(
+            ["ld", "-shared", "-o", str(linked), str(file)], capture_output=True, text=True, check=False
+        )
+        if found.returncode:
+            said = " ".join(found.stderr.split())
+            raise RuntimeError(f"expected functions that ld links, found: {said}")
+        return tvm.runtime.load_module(str(linked)), code  # the file is not needed once it is loaded
+
+
+def _object_of(bitcode: bytes) -> bytes:
+    from llvmlite import binding
+
+    module = binding.parse_assembly(_tuned_here(str(binding.parse_bitcode(bitcode))))
+    machine = _machine(module.triple)
+    options = binding.create_pipeline_tuning_options(speed_level=_SPEED)
+    options.slp_vectorization = True
+    builder = binding.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return bytes(machine.emit_object(module))
+
+
+def _tuned_here(text: str) -> str:
+    """The same functions, their instructions to be chosen and ordered for this processor."""
+    from llvmlite import binding
+
+    tuning = f'"tune-cpu"="{binding.get_host_cpu_name()}" "prefer-vector-width"="512" '
+    return _LINE.sub("", text).replace(_CPU, tuning + _CPU)
+
+
+@functools.cache
+def _machine(triple: str) -> Any:
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    return binding.Target.from_triple(triple).create_target_machine(opt=_SPEED, reloc="pic")

@@ -1,0 +1,33 @@
+"""How programs become machine code, in the words that runs and logs keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+FOLDED, PLAIN = "folded", "plain"
+"""By TVM's own LLVM, with addresses whose constant parts a processor adds for nothing, or as TVM computes
+them. Any other word is the name of another LLVM, whose programs have folded addresses too."""
+
+
+def noted_code(noted: Mapping[str, Any]) -> str:
+    """How programs were compiled, as a run or a log says.
+
+    Args:
+        noted: its entries; older ones call it "addresses", or do not say.
+    """
+    return str(noted.get("code", noted.get("addresses", PLAIN)))
+
+
+def code_as_before(noted: Mapping[str, Any], best: str) -> str:
+    """How to compile programs that join earlier ones.
+
+    Args:
+        noted: what is said of those.
+        best: how it is done here.
+
+    Returns:
+        As before, where that can be done everywhere; else the best.
+    """
+    before = noted_code(noted)
+    return before if before in (FOLDED, PLAIN) else best
