@@ -63,10 +63,10 @@ COMPARISONS: dict[str, Compared] = {
         '--target "llvm -mcpu=skylake-avx512 -num-cores=2"',
     ),
     "ansor-far": Compared(
-        "Ansor: twelve tasks of test networks, far from training",
+        "Ansor: six tasks of test networks, far from training",
         "build/test/convnext-192.pt build/test/efficientnet-192.pt build/test/regnet-192.pt "
         "build/test/gpt2-640x112.pt build/test/video-96.pt build/test/segmentation-192.pt "
-        "--far build/dataset-x86 --tasks 2 --trials 200 --models tlp-online,xgb,xgb:16:512",
+        "--far build/dataset-x86 --tasks 1 --seeds 2 --trials 200 --models tlp-online,xgb,xgb:16:512",
     ),
     "metaschedule": Compared(
         "MetaSchedule: six tasks of held-out networks",
