@@ -1,8 +1,10 @@
-"""A network that TVM built, its functions compiled by a newer LLVM."""
+"""A network that TVM built, its functions compiled by a newer LLVM, while TVM may be building the next."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +13,49 @@ from tlp_tvm.ansor.compiling.newer_llvm import compiled_newly
 _BITCODE = "bc"
 
 
+_thread = ThreadPoolExecutor(1)
+
+
+def is_compiled(built: Any) -> bool:
+    """Wait until a network's functions are compiled; whether they could be.
+
+    Args:
+        built: what `relay.build` gave, or a `NewerNetwork`.
+    """
+    try:
+        return not isinstance(built, NewerNetwork) or built.functions is not None
+    except RuntimeError:
+        return False
+
+
 class NewerNetwork:
     """Stands in for what `relay.build` gave: run, profiled and exported alike."""
 
     def __init__(self, tvm: Any, built: Any) -> None:
-        """Compile its functions.
+        """Begin to compile its functions.
 
         Args:
             tvm: the module.
             built: what `relay.build` gave for an `unoptimised` target.
+        """
+        self._tvm, self._built = tvm, built
+        self._compiling = _thread.submit(compiled_newly, tvm, built.get_lib())
+
+    @property
+    def functions(self) -> Any:
+        """TVM's module of the compiled functions.
 
         Raises:
             RuntimeError: LLVM or the linker refuses them.
         """
-        self._tvm, self._built = tvm, built
-        functions, self._object = compiled_newly(tvm, built.get_lib())
-        create = tvm.get_global_func("tvm.graph_executor_factory.create")
+        return self._compiling.result()[0]
+
+    @cached_property
+    def _module(self) -> Any:
+        built = self._built
+        create = self._tvm.get_global_func("tvm.graph_executor_factory.create")
         parameters = [each for pair in built.get_params().items() for each in pair]
-        self._module = create(built.get_graph_json(), functions, built.libmod_name, *parameters)
+        return create(built.get_graph_json(), self.functions, built.libmod_name, *parameters)
 
     def __getitem__(self, name: str) -> Any:
         return self._module[name]
@@ -60,7 +87,7 @@ class NewerNetwork:
         if not file.endswith(f".{_BITCODE}"):
             return file
         ours = Path(file).with_suffix(".o")
-        ours.write_bytes(self._object)
+        ours.write_bytes(self._compiling.result()[1])
         return str(ours)
 
     def _packed_imports(self, module: Any, is_system_lib: bool, prefix: str, folder: str) -> str:

@@ -69,21 +69,32 @@ def build_tuned(
     """
     error = load_tvm().TVMError
     try:
-        return _build_tuned(prepared, target, log, kept, code)
+        return _whole(_build_tuned(prepared, target, log, kept, code))
     except error:
         pass
     except RuntimeError as failure:
         raise _not_built(log, failure) from failure
     try:
-        return _build_tuned(prepared, target, log, keys, code)
+        return _whole(_build_tuned(prepared, target, log, keys, code))
     except (error, RuntimeError) as failure:
         raise _not_built(log, failure) from failure
+
+
+def _whole(found: tuple[Any, dict[str, str]]) -> tuple[Any, dict[str, str]]:
+    """The same, once it is compiled.
+
+    Raises:
+        RuntimeError: it cannot be.
+    """
+    if isinstance(found[0], NewerNetwork):
+        _ = found[0].functions
+    return found
 
 
 def build_variant(
     prepared: Prepared, target: Any, log: Path, kept: set[str], code: str
 ) -> tuple[Any, dict[str, str]] | None:
-    """The same, for a comparison: None where TVM cannot compile exactly that."""
+    """The same, for a comparison: None where TVM cannot compile exactly that. LLVM may be at it still."""
     try:
         return _build_tuned(prepared, target, log, kept, code)
     except (load_tvm().TVMError, RuntimeError):

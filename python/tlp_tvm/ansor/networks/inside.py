@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.compiling.code_size import code_sizes
+from tlp_tvm.ansor.compiling.newer_network import is_compiled
 from tlp_tvm.ansor.networks.end_to_end import compare
 from tlp_tvm.ansor.networks.profile import profile
 from tlp_tvm.tuning.network.operator_times import Ran
@@ -65,7 +66,8 @@ def choose_inside(
     """
     first, *others = variants(programs)
     tried = [built_small(lines, first, build) for lines in others]
-    networks = [(first, usual)] + [(lines, found) for lines, found in tried if found is not None]
+    others_built = [(lines, found) for lines, found in tried if found is not None and is_compiled(found[0])]
+    networks = [(first, usual), *others_built]
     ran = profile([built for _, (built, _) in networks], inputs, target, threads)
     better = fastest([(r, tasks) for r, (_, (_, tasks)) in zip(ran, networks, strict=True)], programs)
     if not better:
@@ -78,7 +80,11 @@ def choose_inside(
         else:
             chosen[key] = line
     found = build(chosen)
-    if found is None or compare(usual[0], found[0], inputs, target, turns, threads).speedup <= 1:
+    if (
+        found is None
+        or not is_compiled(found[0])
+        or compare(usual[0], found[0], inputs, target, turns, threads).speedup <= 1
+    ):
         return None
     return found, chosen
 

@@ -11,7 +11,7 @@ from test_pass_settings import output_of, programs_of
 
 from tlp_tvm.ansor.compiling import newer_llvm as newer
 from tlp_tvm.ansor.compiling.newer_llvm import compiled_newly, is_newer, newer_llvm, unoptimised
-from tlp_tvm.ansor.compiling.newer_network import NewerNetwork
+from tlp_tvm.ansor.compiling.newer_network import NewerNetwork, is_compiled
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.measuring import work
 from tlp_tvm.ansor.networks.builtin import load_network
@@ -117,3 +117,13 @@ def test_a_library_outlives_its_file() -> None:
 
     assert found.numpy().tolist() == [1, 2, 3, 4, 5]
     assert code.startswith(b"\x7fELF")
+
+
+def test_a_network_that_does_not_compile_is_known_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(newer, "_object_of", lambda bitcode: b"no object")
+    ours, tvms, _ = built_newly("mlp")
+
+    assert not is_compiled(ours)
+    assert is_compiled(tvms)
+    with pytest.raises(RuntimeError, match="expected functions that ld links"):
+        _ = ours["default"]

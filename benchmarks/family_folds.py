@@ -1,0 +1,136 @@
+"""How well a network, boosted trees, and both rank programs of families that they have not learned from.
+
+Question: what chooses the faster program of a network of a new family: the network on the steps of programs,
+trees on TVM's per-store features, or both?
+Set-up: cross-validation over the families of the training networks, programs with cold weights of all
+processors; in each fold one group of families is ranked by what learned from the others. Nothing of it sees a
+test network.
+Baseline: random choice.
+Takeaway: mean top-1 by processor, over the tasks of all folds with at least eight programs there.
+
+    python benchmarks/training_networks.py build/training
+    python benchmarks/family_folds.py
+
+Half an hour the first time, as per-store features need every program lowered; six minutes after that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from own_command import MAIN, ROOT
+from scipy.stats import spearmanr
+
+from tlp_tvm.adapting.informed import both
+from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
+from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees
+from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_features
+from tlp_tvm.evaluation.baselines.trained_tlp import TrainedTLP
+from tlp_tvm.evaluation.baselines.xgboost_features import XGBoostFeatures
+from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.evaluation.rankers import Ranker
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metrics.topk import RankedTask, mean_top_k, top_k
+
+FOLDS = {
+    "text": ["bert", "electra"],
+    "residual": ["resnet"],
+    "mobile": ["mobilenet", "poolformer"],
+    "images": ["vit", "deit", "swin", "mlp"],
+}
+SOURCES = ("datasets/cold", "datasets/cold-zen3", "datasets/cold-zen3-wide", "datasets/cold-zen5")
+EPOCHS = 24
+FEWEST = 8
+"""Programs of a task on a platform, to count."""
+
+Scores = dict[str, NDArray[np.float64]]
+"""By what ranks: (N, P) of every program on every platform."""
+
+
+def fold(name: str, folder: Path) -> Corpus:
+    """The dataset whose test split is a group of families; built where it is not there."""
+    out = folder / name
+    if not out.exists():
+        tests = [word for family in FOLDS[name] for word in ("--test", family)]
+        options = ["--split", "family", *tests, "--validation-share", "0", "--out", str(out)]
+        command = ["python", "-c", MAIN, "dataset", "build", *SOURCES, *options]
+        subprocess.run(command, cwd=ROOT, check=True)
+    return Corpus(out, FeatureLayout.preset("ansor"))
+
+
+def scores_of(ranker: Ranker, corpus: Corpus, seed: int) -> NDArray[np.float64]:
+    """What a baseline that learned from the training families says of the others."""
+    ranker.fit(corpus, seed, print)
+    found = np.full((len(corpus.whole), len(corpus.whole.platforms)), np.nan)
+    for column in range(found.shape[1]):
+        found[corpus.judged_programs, column] = ranker.scores(corpus.judged_programs, column)
+    return found
+
+
+def all_scores(corpus: Corpus, features: StoreFeatures, settings: BaselineSettings, seed: int) -> Scores:
+    """Of everything that ranks."""
+    network = scores_of(TrainedTLP(settings, "mtl-tlp-one"), corpus, seed)
+    each = scores_of(XGBoostFeatures(settings), corpus, seed)
+    trees, together = (np.full_like(network, np.nan) for _ in range(2))
+    fitted, judged = fit_trees(corpus, settings, seed, print), corpus.judged_programs
+    rows, _ = features.of(judged)
+    for column, platform in enumerate(corpus.whole.platforms):
+        trees[judged, column] = fitted.speeds(rows, features.counts[judged], platform.name)
+        together[judged, column] = both(network[judged, column], trees[judged, column])
+    random = np.random.default_rng(seed).random(network.shape)
+    names = ("random", "network", "trees, one model a platform", "trees, one for all", "network and trees")
+    return dict(zip(names, (random, network, each, trees, together), strict=True))
+
+
+def ranked(
+    corpus: Corpus, features: StoreFeatures, scores: Scores
+) -> dict[tuple[str, str], list[RankedTask]]:
+    """The tasks of a fold by platform and by what ranks them."""
+    whole, found = corpus.whole, defaultdict(list)
+    for task in np.unique(whole.task_index[corpus.judged_programs]):
+        for column, platform in enumerate(whole.platforms):
+            programs = whole.programs_of(task)
+            programs = programs[np.isfinite(whole.latencies[programs, column])]
+            if len(programs) < FEWEST or task in features.missing:
+                continue
+            weight = sum(whole.tasks[task].weights.values())
+            for name, each in scores.items():
+                known = np.nan_to_num(each[programs, column], neginf=-1e9)
+                found[platform.name, name].append(
+                    RankedTask(whole.latencies[programs, column], known, weight)
+                )
+    return found
+
+
+def main() -> None:
+    """Fit, rank and print."""
+    parser = argparse.ArgumentParser(description="Cross-validation over the families of training networks.")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "folds")
+    parser.add_argument("--networks", type=Path, default=ROOT / "build" / "training")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    files = {name: str(path) for path in options.networks.glob("*.pt") for name in (path.stem, str(path))}
+    settings = BaselineSettings(cache=options.folder / "cache", network_files=files, epochs=EPOCHS)
+    tasks = defaultdict(list)
+    for name in FOLDS:
+        corpus = fold(name, options.folder)
+        features = store_features(corpus, settings.cache, print, settings.network_files)
+        scores = all_scores(corpus, features, settings, options.seed)
+        for key, found in ranked(corpus, features, scores).items():
+            tasks[key] += found
+    print(
+        "\n| platform | tasks | ranked by | published top-1 | mean top-1 | mean top-5 | Spearman |\n|---|---|---|---|---|---|---|"
+    )
+    for (platform, name), found in sorted(tasks.items(), key=lambda item: item[0][0]):
+        agreed = np.nanmean([spearmanr(-each.latencies, each.scores)[0] for each in found])
+        figures = (top_k(found, 1), mean_top_k(found, 1), mean_top_k(found, 5), agreed)
+        print(f"| {platform} | {len(found)} | {name} | {' | '.join(f'{figure:.3f}' for figure in figures)} |")
+
+
+if __name__ == "__main__":
+    main()
