@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
@@ -44,6 +45,7 @@ FOLDS = {
     "images": ["vit", "deit", "swin", "mlp"],
 }
 SOURCES = ("datasets/cold", "datasets/cold-zen3", "datasets/cold-zen3-wide", "datasets/cold-zen5")
+HEADS = ("platform", "tasks", "ranked by", "published top-1", "mean top-1", "mean top-5", "Spearman")
 EPOCHS = 24
 FEWEST = 8
 """Programs of a task on a platform, to count."""
@@ -58,9 +60,16 @@ def fold(name: str, folder: Path) -> Corpus:
     if not out.exists():
         tests = [word for family in FOLDS[name] for word in ("--test", family)]
         options = ["--split", "family", *tests, "--validation-share", "0", "--out", str(out)]
-        command = ["python", "-c", MAIN, "dataset", "build", *SOURCES, *options]
+        command = [sys.executable, "-c", MAIN, "dataset", "build", *SOURCES, *options]
         subprocess.run(command, cwd=ROOT, check=True)
-    return Corpus(out, FeatureLayout.preset("ansor"))
+    corpus = Corpus(out, FeatureLayout.preset("ansor"))
+    shared = folder / "cache" / "features"  # those of a task are the same in every fold
+    own = folder / "cache" / "store-features" / str(corpus.whole.digest)
+    for each in (shared, own.parent):
+        each.mkdir(parents=True, exist_ok=True)
+    if not own.exists():
+        own.symlink_to(shared.resolve())
+    return corpus
 
 
 def scores_of(ranker: Ranker, corpus: Corpus, seed: int) -> NDArray[np.float64]:
@@ -123,9 +132,7 @@ def main() -> None:
         scores = all_scores(corpus, features, settings, options.seed)
         for key, found in ranked(corpus, features, scores).items():
             tasks[key] += found
-    print(
-        "\n| platform | tasks | ranked by | published top-1 | mean top-1 | mean top-5 | Spearman |\n|---|---|---|---|---|---|---|"
-    )
+    print(f"\n| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|")
     for (platform, name), found in sorted(tasks.items(), key=lambda item: item[0][0]):
         agreed = np.nanmean([spearmanr(-each.latencies, each.scores)[0] for each in found])
         figures = (top_k(found, 1), mean_top_k(found, 1), mean_top_k(found, 5), agreed)
