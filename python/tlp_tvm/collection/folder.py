@@ -31,9 +31,8 @@ from tlp_tvm.logs import append_line, mend_log
 from tlp_tvm.measuring.child import WARM
 from tlp_tvm.measuring.code_kinds import code_as_before, noted_code
 from tlp_tvm.planned_task import PlannedTask
-from tlp_tvm.records.source import TASK_TABLE, WORKLOADS, table_entries, workload_lines
+from tlp_tvm.records.source import COLLECTION, TASK_TABLE, WORKLOADS, table_entries, workload_lines
 
-DESCRIPTION = "collection.json"
 FORMAT, FORMAT_VERSION = "tlp-tvm-collection", 1
 IDENTITY = ("target", "threads", "cpu", "caches", "code")
 """What may not change between the measurements of one platform; earlier ones may not say it."""
@@ -50,7 +49,7 @@ def code_of_folder(out: Path, platform: str, best: str) -> str:
         best: how it is done here, and where there are none.
     """
     try:
-        before = json.loads((out / DESCRIPTION).read_bytes())["platforms"][platform]
+        before = json.loads((out / COLLECTION).read_bytes())["platforms"][platform]
         return code_as_before(before, best)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return best  # what is wrong with the folder is said when it is opened
@@ -100,10 +99,10 @@ class CollectionFolder:
             CollectionError: the folder holds something else, or a task on the other side of the split.
         """
         content = self._read(
-            DESCRIPTION, {"format": FORMAT, "format_version": FORMAT_VERSION, "platforms": {}}
+            COLLECTION, {"format": FORMAT, "format_version": FORMAT_VERSION, "platforms": {}}
         )
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise CollectionError(f'{self.path / DESCRIPTION}: expected "format": "{FORMAT}"; {CURE}')
+            raise CollectionError(f'{self.path / COLLECTION}: expected "format": "{FORMAT}"; {CURE}')
         for platform, earlier in content["platforms"].items():
             framework = earlier.get("framework", DEFAULT)
             if framework != description["framework"]:
@@ -126,7 +125,7 @@ class CollectionFolder:
         for task in tasks:
             self._add_to_table(task)
         self._number_workloads(tasks)
-        self._write_json(DESCRIPTION, content)
+        self._write_json(COLLECTION, content)
         self._write_json(TASK_TABLE, self._table)
 
     def files(self, task: PlannedTask) -> list[Path]:
@@ -226,7 +225,7 @@ def split_target(folder: Path, platform: str = "") -> str | None:
         None where there is no collection, or no such platform in it.
     """
     try:
-        platforms = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))["platforms"]
+        platforms = json.loads((folder / COLLECTION).read_text(encoding="utf-8"))["platforms"]
     except (OSError, ValueError, KeyError):
         return None
     described = platforms.get(platform or next(iter(platforms), ""), {})

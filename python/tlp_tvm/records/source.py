@@ -28,6 +28,9 @@ from tlp_tvm.records.record_files import record_files
 
 TASK_TABLE = "tasks.json"
 
+COLLECTION = "collection.json"
+"""What a folder of `collect` says of how its programs were measured."""
+
 WORKLOADS = "database_workload.json"
 """What MetaSchedule's records compute, a line each: its table of workloads."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from tlp_tvm.dataset.building.kinds_of_labels import mixed_labels
 from tlp_tvm.dataset.building.spill import Spill
 from tlp_tvm.dataset.building.split_rules import Assignment, KeepSplits, SplitRule, TaskFacts
 from tlp_tvm.dataset.building.thinning import Thinning
@@ -153,6 +154,7 @@ def build_from(
                 f"platform {name}: also has records of {', '.join(sorted(odd))}, taken for its first target"
                 for name, odd in names.odd_targets.items()
             ]
+            + mixed_labels(sources)
             + kept.notes(),
             framework=framework,
         )
