@@ -118,7 +118,9 @@ def main() -> None:
     """Build, run and print."""
     parser = argparse.ArgumentParser(description="Tuned networks, compiled one way and another.")
     parser.add_argument("runs", nargs="+", metavar="RUN=FILE", help="folder of a tuning, and what was tuned")
-    parser.add_argument("--codes", default=f"{FOLDED},{newer_llvm()}", help="the baseline, and the other")
+    parser.add_argument(
+        "--codes", default=f"{FOLDED},{newer_llvm(load_tvm())}", help="the baseline, and the other"
+    )
     parser.add_argument("--turns", type=int, default=21)
     parser.add_argument("--programs", type=int, default=0)
     options = parser.parse_args()

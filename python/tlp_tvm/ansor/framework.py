@@ -52,8 +52,9 @@ class _Ansor:
 
     def code(self) -> str:
         from tlp_tvm.ansor.compiling.newer_llvm import newer_llvm
+        from tlp_tvm.ansor.loading.locate import load_tvm
 
-        return newer_llvm() or FOLDED
+        return newer_llvm(load_tvm()) or FOLDED
 
     def tvm_version(self) -> str:
         from tlp_tvm.ansor.loading.locate import tvm_info

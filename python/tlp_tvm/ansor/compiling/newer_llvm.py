@@ -26,13 +26,30 @@ _LINE = re.compile(r",? !dbg !\d+")
 
 
 @functools.cache
-def newer_llvm() -> str:
-    """What code of it is called in runs and logs, "llvm-22"; empty where there is none, or no linker."""
+def newer_llvm(tvm: Any) -> str:
+    """What code of it is called in runs and logs, "llvm-22".
+
+    Args:
+        tvm: the module.
+
+    Returns:
+        Empty where there is none, or none that reads what this TVM writes, or no linker.
+    """
     try:
         from llvmlite import binding
     except ImportError:
         return ""
-    return f"llvm-{binding.llvm_version_info[0]}" if shutil.which("ld") else ""
+    version = int(binding.llvm_version_info[0])
+    return f"llvm-{version}" if shutil.which("ld") and _writes_for(tvm, version) else ""
+
+
+def _writes_for(tvm: Any, version: int) -> bool:
+    """Whether TVM can leave its functions unoptimised, in the bitcode of an LLVM that is no newer."""
+    try:
+        unoptimised(tvm, tvm.target.Target("llvm"))
+        return bool(tvm.target.codegen.llvm_version_major() <= version)
+    except Exception:  # noqa: BLE001 - old ones know neither, and say so in many ways
+        return False
 
 
 def is_newer(code: str) -> bool:

@@ -80,7 +80,7 @@ def _kernel() -> tuple[str, str]:
     function(argument, result)
     if not np.array_equal(result.numpy(), argument.numpy() + 1):
         raise RuntimeError(f"a kernel compiled for {target} computes wrong results; choose another -mcpu")
-    newer = newer_llvm()
+    newer = newer_llvm(tvm)
     hint = "" if newer else "programs run some percent slower than with a newer LLVM: pip install llvmlite"
     compiler = f"LLVM {tvm.target.codegen.llvm_version_major()}"
     if newer:

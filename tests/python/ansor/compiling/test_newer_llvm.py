@@ -24,20 +24,20 @@ TARGET = "llvm -num-cores=1"
 
 
 def test_there_is_one_with_a_name() -> None:
-    assert newer_llvm().startswith("llvm-")
-    assert is_newer(newer_llvm())
+    assert newer_llvm(load_tvm()).startswith("llvm-")
+    assert is_newer(newer_llvm(load_tvm()))
     assert not is_newer(FOLDED)
     assert not is_newer(PLAIN)
 
 
 @pytest.mark.parametrize("name", ["conv2d", "depthwise_conv2d", "batch_matmul", "softmax", "reduction"])
 def test_programs_compute_the_same(name: str) -> None:
-    for ours, tvms in zip(programs_of(name, newer_llvm()), programs_of(name, FOLDED), strict=True):
+    for ours, tvms in zip(programs_of(name, newer_llvm(load_tvm())), programs_of(name, FOLDED), strict=True):
         np.testing.assert_allclose(output_of(ours), output_of(tvms), rtol=1e-5, atol=1e-5)
 
 
 def test_a_child_has_the_function_that_it_times() -> None:
-    program, _, message = work.compiled(programs_of("batch_matmul", newer_llvm())[0])
+    program, _, message = work.compiled(programs_of("batch_matmul", newer_llvm(load_tvm()))[0])
 
     assert program is not None, message
     assert program.module.type_key == "library"
@@ -52,7 +52,7 @@ def test_a_child_has_the_function_that_it_times() -> None:
 def test_what_does_not_link_is_one_program_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(newer, "_object_of", lambda bitcode: b"no object")
 
-    program, error, message = work.compiled(programs_of("batch_matmul", newer_llvm())[0])
+    program, error, message = work.compiled(programs_of("batch_matmul", newer_llvm(load_tvm()))[0])
 
     assert program is None
     assert error == COMPILE
@@ -127,3 +127,27 @@ def test_a_network_that_does_not_compile_is_known_as_such(monkeypatch: pytest.Mo
     assert is_compiled(tvms)
     with pytest.raises(RuntimeError, match="expected functions that ld links"):
         _ = ours["default"]
+
+
+def test_bitcode_of_an_llvm_that_is_newer_still_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    tvm = load_tvm()
+    monkeypatch.setattr(tvm.target.codegen, "llvm_version_major", lambda: 99)
+
+    assert newer_llvm.__wrapped__(tvm) == ""
+
+
+def test_no_linker_no_newer_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+
+    assert newer_llvm.__wrapped__(load_tvm()) == ""
+
+
+def test_a_tvm_that_cannot_leave_functions_unoptimised_compiles_them_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise ValueError("no such attribute: opt-level")
+
+    monkeypatch.setattr(newer, "unoptimised", refuse)
+
+    assert newer_llvm.__wrapped__(load_tvm()) == ""
