@@ -24,7 +24,7 @@ from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.machine.other_work import OtherWork
 from tlp_tvm.measuring.child import Outcome, realtime_allowed
-from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN
+from tlp_tvm.measuring.code_kinds import by_tvm
 from tlp_tvm.measuring.native_messages import native_messages_to
 from tlp_tvm.measuring.pool import MeasureSettings, reason_of
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
@@ -119,8 +119,8 @@ class _Collection:
 
     def _how(self, target: Any, platform: str) -> MeasureSettings:
         settings, best = self.settings, self.framework.code()
-        if settings.fleet is not None and best != PLAIN:
-            best = FOLDED  # devices link what TVM's own LLVM compiled
+        if settings.fleet is not None:
+            best = by_tvm(best)  # devices link what TVM exports
         code = code_of_folder(settings.out, platform, best)
         how = settings.measure.at_best(self.framework.caches, code)
         if how.timing.realtime and not realtime_allowed():

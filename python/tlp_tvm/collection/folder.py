@@ -31,7 +31,14 @@ from tlp_tvm.logs import append_line, mend_log
 from tlp_tvm.measuring.child import WARM
 from tlp_tvm.measuring.code_kinds import code_as_before, noted_code
 from tlp_tvm.planned_task import PlannedTask
-from tlp_tvm.records.source import COLLECTION, TASK_TABLE, WORKLOADS, table_entries, workload_lines
+from tlp_tvm.records.source import (
+    COLLECTION,
+    TASK_TABLE,
+    WORKLOADS,
+    noted_platforms,
+    table_entries,
+    workload_lines,
+)
 
 FORMAT, FORMAT_VERSION = "tlp-tvm-collection", 1
 IDENTITY = ("target", "threads", "cpu", "caches", "code")
@@ -48,11 +55,8 @@ def code_of_folder(out: Path, platform: str, best: str) -> str:
         platform: whose programs.
         best: how it is done here, and where there are none.
     """
-    try:
-        before = json.loads((out / COLLECTION).read_bytes())["platforms"][platform]
-        return code_as_before(before, best)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return best  # what is wrong with the folder is said when it is opened
+    before = noted_platforms(out).get(platform)
+    return best if before is None else code_as_before(before, best)
 
 
 class CollectionFolder:
@@ -224,10 +228,7 @@ def split_target(folder: Path, platform: str = "") -> str | None:
     Returns:
         None where there is no collection, or no such platform in it.
     """
-    try:
-        platforms = json.loads((folder / COLLECTION).read_text(encoding="utf-8"))["platforms"]
-    except (OSError, ValueError, KeyError):
-        return None
+    platforms = noted_platforms(folder)
     described = platforms.get(platform or next(iter(platforms), ""), {})
     found = described.get("split_for", described.get("target"))
     return None if found is None else str(found)

@@ -10,6 +10,24 @@ FOLDED, PLAIN = "folded", "plain"
 them. Any other word is the name of another LLVM, whose programs have folded addresses too."""
 
 
+def is_tvms_own(code: str) -> bool:
+    """Whether TVM's own LLVM compiles programs so.
+
+    Args:
+        code: as `MeasureSettings` has it.
+    """
+    return code in (FOLDED, PLAIN)
+
+
+def by_tvm(code: str) -> str:
+    """The same, or what is nearest to it, where only TVM's own LLVM will do.
+
+    Args:
+        code: as `MeasureSettings` has it.
+    """
+    return code if is_tvms_own(code) else FOLDED
+
+
 def noted_code(noted: Mapping[str, Any]) -> str:
     """How programs were compiled, as a run or a log says.
 
@@ -30,4 +48,4 @@ def code_as_before(noted: Mapping[str, Any], best: str) -> str:
         As before, where that can be done everywhere; else the best.
     """
     before = noted_code(noted)
-    return before if before in (FOLDED, PLAIN) else best
+    return before if is_tvms_own(before) else best

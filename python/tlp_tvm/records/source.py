@@ -76,6 +76,22 @@ class RecordGroup:
     platform: str | None = None
 
 
+def noted_platforms(folder: Path) -> dict[str, dict[str, Any]]:
+    """What a folder of `collect` says of its platforms.
+
+    Args:
+        folder: need not exist.
+
+    Returns:
+        Platform -> how it was measured; empty where the folder does not say.
+    """
+    try:
+        platforms = json.loads((folder / COLLECTION).read_text(encoding="utf-8"))["platforms"]
+        return {str(platform): dict(noted) for platform, noted in platforms.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
 @dataclass(frozen=True)
 class DatasetSource:
     """All record files of a dataset and what its table says of its tasks."""

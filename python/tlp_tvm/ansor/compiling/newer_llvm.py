@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN
+from tlp_tvm.measuring.code_kinds import is_tvms_own
 
 _SPEED = 2
 """LLVM's level of optimisation; at 3, it takes a fifth longer for programs that are no faster."""
@@ -58,7 +58,7 @@ def is_newer(code: str) -> bool:
     Args:
         code: as `MeasureSettings` has it.
     """
-    return code not in (FOLDED, PLAIN)
+    return not is_tvms_own(code)
 
 
 def unoptimised(tvm: Any, target: Any) -> Any:
@@ -95,7 +95,9 @@ def compiled_newly(tvm: Any, library: Any) -> tuple[Any, bytes]:
         )
         if found.returncode:
             said = " ".join(found.stderr.split())
-            raise RuntimeError(f"expected functions that ld links, found: {said}")
+            raise RuntimeError(
+                f"expected functions that ld links, found: {said}; without llvmlite, TVM's own LLVM compiles"
+            )
         return tvm.runtime.load_module(str(linked)), code  # the file is not needed once it is loaded
 
 
@@ -112,7 +114,7 @@ def _object_of(bitcode: bytes) -> bytes:
 
 
 def _tuned_here(text: str) -> str:
-    """The same functions, their instructions to be chosen and ordered for this processor."""
+    """The same functions, to be ordered for this processor, in vectors as wide as the target's."""
     from llvmlite import binding
 
     tuning = f'"tune-cpu"="{binding.get_host_cpu_name()}" "prefer-vector-width"="512" '

@@ -12,8 +12,8 @@ from tlp_tvm.ansor.compiling.newer_llvm import compiled_newly
 
 _BITCODE = "bc"
 
-
 _thread = ThreadPoolExecutor(1)
+"""Compiles one network at a time."""
 
 
 def is_compiled(built: Any) -> bool:
@@ -23,9 +23,23 @@ def is_compiled(built: Any) -> bool:
         built: what `relay.build` gave, or a `NewerNetwork`.
     """
     try:
-        return not isinstance(built, NewerNetwork) or built.functions is not None
+        wait_for(built)
     except RuntimeError:
         return False
+    return True
+
+
+def wait_for(built: Any) -> None:
+    """Wait until a network's functions are compiled.
+
+    Args:
+        built: as for `is_compiled`.
+
+    Raises:
+        RuntimeError: LLVM or the linker refuses them.
+    """
+    if isinstance(built, NewerNetwork):
+        _ = built.functions
 
 
 class NewerNetwork:

@@ -50,15 +50,26 @@ def _cut(call: Any, arguments: Sequence[Any]) -> Any:
 
 def _cut_window(call: Any) -> tuple[int, int] | None:
     """The window on the input alone; None where it is no larger, or where that would not be the same."""
-    attributes = call.attrs
-    layout = str(attributes.layout)
-    extents = call.args[0].checked_type.shape
-    height, width = (int(extents[layout.index(axis)]) for axis in "HW")
-    outputs = [int(call.checked_type.shape[layout.index(axis)]) for axis in "HW"]
-    window = [int(extent) for extent in attributes.pool_size]
-    covered = window[0] >= height and window[1] >= width and window != [height, width]
-    plain = not any(int(pad) for pad in attributes.padding) and all(int(d) == 1 for d in attributes.dilation)
-    return (height, width) if covered and plain and outputs == [1, 1] else None
+    height, width = _image(call, call.args[0])
+    window = _window(call)
+    covered = window[0] >= height and window[1] >= width and window != (height, width)
+    plain = not _is_padded(call) and all(int(d) == 1 for d in call.attrs.dilation)
+    return (height, width) if covered and plain and _image(call, call) == (1, 1) else None
+
+
+def _image(call: Any, expression: Any) -> tuple[int, int]:
+    """Height and width of what a pooling takes or gives."""
+    layout, extents = str(call.attrs.layout), expression.checked_type.shape
+    return int(extents[layout.index("H")]), int(extents[layout.index("W")])
+
+
+def _window(call: Any) -> tuple[int, int]:
+    height, width = call.attrs.pool_size
+    return int(height), int(width)
+
+
+def _is_padded(call: Any) -> bool:
+    return any(int(pad) for pad in call.attrs.padding)
 
 
 def with_means_by_rows(module: Any) -> Any:
@@ -74,11 +85,11 @@ def with_means_by_rows(module: Any) -> Any:
 
 
 def _by_rows(call: Any, arguments: Sequence[Any]) -> Any:
-    nn, before, after = load_tvm().relay.nn, call.args[0].checked_type, call.checked_type
+    nn, before = load_tvm().relay.nn, call.args[0].checked_type
     if str(call.attrs.layout) != "NHWC" or before.dtype != "float32":
         return None
-    _, height, width, channels = (int(extent) for extent in before.shape)
-    if [int(extent) for extent in after.shape[1:3]] != [1, 1] or not _sees_all(call, (height, width)):
+    (height, width), channels = _image(call, call.args[0]), int(before.shape[3])
+    if _image(call, call) != (1, 1) or not _sees_all(call, (height, width)):
         return None
     if height * width < LARGE or min(height, width) == 1:
         return None
@@ -96,5 +107,4 @@ def _sees_all(call: Any, image: tuple[int, int]) -> bool:
     """Whether the window of a pooling that has one is the image."""
     if str(call.op.name) != "nn.avg_pool2d":
         return True
-    padded = any(int(pad) for pad in call.attrs.padding)
-    return not padded and tuple(int(extent) for extent in call.attrs.pool_size) == image
+    return not _is_padded(call) and _window(call) == image

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.compiling.newer_llvm import is_newer, unoptimised
-from tlp_tvm.ansor.compiling.newer_network import NewerNetwork
+from tlp_tvm.ansor.compiling.newer_network import NewerNetwork, wait_for
 from tlp_tvm.ansor.compiling.pass_settings import of_a_network
 from tlp_tvm.ansor.graph.pipeline import ALL, Prepared, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
@@ -86,8 +86,7 @@ def _whole(found: tuple[Any, dict[str, str]]) -> tuple[Any, dict[str, str]]:
     Raises:
         RuntimeError: it cannot be.
     """
-    if isinstance(found[0], NewerNetwork):
-        _ = found[0].functions
+    wait_for(found[0])
     return found
 
 

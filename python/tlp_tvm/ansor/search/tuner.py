@@ -36,7 +36,7 @@ from tlp_tvm.ansor.search.zero_shot import choose_programs
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.latency import latency_of
-from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN
+from tlp_tvm.measuring.code_kinds import by_tvm
 from tlp_tvm.measuring.stopping import StopOnInterrupt
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.tuning.history import History, best_programs, fastest_programs, teach
@@ -91,7 +91,7 @@ class RelayTuner:
     def _code(self) -> str:
         """How the network's functions are compiled; the newer LLVM is for this machine alone."""
         code = self._settings.measure.code
-        return code if self.runs_here or code == PLAIN else FOLDED
+        return code if self.runs_here else by_tvm(code)
 
     @property
     def _threads(self) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
 from tlp_tvm.measuring.child import WARM
 from tlp_tvm.measuring.code_kinds import noted_code
-from tlp_tvm.records.source import COLLECTION, DatasetSource
+from tlp_tvm.records.source import DatasetSource, noted_platforms
 
 
 def mixed_labels(sources: Sequence[DatasetSource]) -> list[str]:
@@ -22,12 +21,8 @@ def mixed_labels(sources: Sequence[DatasetSource]) -> list[str]:
     for source in sources:
         if source.table_file is None:
             continue
-        try:
-            content = json.loads((Path(source.table_file).parent / COLLECTION).read_bytes())
-            for platform, noted in content["platforms"].items():
-                kinds[platform].add(f"{noted.get('caches', WARM)} caches, code {noted_code(noted)}")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            continue  # no folder of `collect`
+        for platform, noted in noted_platforms(Path(source.table_file).parent).items():
+            kinds[platform].add(f"{noted.get('caches', WARM)} caches, code {noted_code(noted)}")
     return [
         f"platform {platform}: has labels of {len(found)} kinds: {'; '.join(sorted(found))}"
         for platform, found in kinds.items()
