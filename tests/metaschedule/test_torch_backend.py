@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import warnings
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ from collected import QUICK
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.metaschedule import backend_counts
+from tlp_tvm.metaschedule.networks.export_repairs import repair
+from tlp_tvm.metaschedule.search import zero_shot
+from tlp_tvm.metaschedule.search.block_names import block_names, renamed
 from tlp_tvm.metaschedule.torch_compile import compile_graph
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import cache
@@ -74,6 +78,36 @@ def test_a_network_computes_the_same_and_is_kept_on_the_disk() -> None:
         other.second.bias.add_(1)  # other parameters: another graph
     torch.testing.assert_close(compiled(other)(x), other(x))
     assert backend_counts().kept == 1
+
+
+@torch.inference_mode()
+def test_truth_values_are_counted_as_torch_counts_them() -> None:
+    def counts(x: torch.Tensor) -> tuple[torch.Tensor, ...]:  # the first one is in the masks of decoders
+        positive = x > 0
+        return positive.cumsum(-1), positive.sum(-1), positive.sum(), x.to(torch.int32).sum(-1)
+
+    x = torch.randn(3, 70)
+    for found, expected in zip(compiled(counts)(x), counts(x), strict=True):
+        assert found.dtype == expected.dtype == torch.int64
+        assert torch.equal(found, expected)
+    assert backend_counts().compiled == 1
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    ("kernel", "cut"),
+    [((200, 200), [7, 7]), ((7, 200), [7, 7]), ((7, 7), [7, 7]), ((5, 200), [5, 200]), ((5, 5), [5, 5])],
+)
+def test_a_mean_over_more_than_the_image_is_one_over_the_image(
+    kernel: tuple[int, int], cut: list[int]
+) -> None:
+    x, pooling = torch.randn(2, 4, 7, 7), torch.nn.AvgPool2d(kernel, ceil_mode=True)
+    program = torch.export.export(pooling, (x,)).run_decompositions()
+    repair(program)
+    (node,) = [each for each in program.graph.nodes if "avg_pool2d" in str(each.target)]
+    assert list(node.args[1]) == cut
+    torch.testing.assert_close(program.module()(x), pooling(x))
+    torch.testing.assert_close(compiled(pooling)(x), pooling(x))
 
 
 @torch.inference_mode()
@@ -209,6 +243,54 @@ def test_measured_programs_of_a_folder_are_used(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(compile_graph, "choose_programs", spy)
     torch.testing.assert_close(compiled(module, database=str(tmp_path / "run"))(x), module(x))
     assert chosen == [0]
+
+
+def normed(layers: int) -> torch.nn.Sequential:
+    """A layer norm whose blocks TVM calls by the number of layers before it."""
+    before = [torch.nn.Linear(48, 48) for _ in range(layers)]
+    return torch.nn.Sequential(*before, torch.nn.LayerNorm(48)).eval()
+
+
+@torch.inference_mode()
+def test_what_was_chosen_in_one_graph_fits_equal_tasks_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    names: list[list[str]] = []
+    choose = zero_shot.choose_program
+
+    def spy(task: Any, *rest: Any) -> str:
+        names.append(block_names(task.module))
+        return choose(task, *rest)
+
+    monkeypatch.setattr(zero_shot, "choose_program", spy)
+    x = torch.randn(20, 48)
+    for layers in (0, 1, 2):
+        module = normed(layers)
+        torch.testing.assert_close(compiled(module)(x), module(x))
+    assert not backend_counts().eager
+    assert sum("T_layer_norm" in each for each in names) == 1
+
+
+@torch.inference_mode()
+def test_programs_measured_in_one_network_fit_equal_tasks_of_others(tmp_path: Path) -> None:
+    x = torch.randn(20, 48)
+    torch.export.save(torch.export.export(normed(0), (x,)), tmp_path / "network.pt2")
+    settings = TuneSettings(
+        network=str(tmp_path / "network.pt2"), out=tmp_path / "run", model="random", trials=4, turns=1,
+        framework="metaschedule", measure=QUICK, measures_per_round=4,
+    )  # fmt: skip
+    assert tune_network(settings).trials >= 4
+    module = normed(1)
+    torch.testing.assert_close(compiled(module, database=str(tmp_path / "run"))(x), module(x))
+    assert not backend_counts().eager
+
+
+def test_blocks_that_a_schedule_made_are_renamed_too() -> None:
+    def trace(*names: str) -> str:
+        steps = [["GetSBlock", [], [name, "main"], ["b0"]] for name in names]
+        return json.dumps([[*steps, ["GetLoops", ["b0"], [], ["l1"]]], []], separators=(",", ":"))
+
+    before, after = ["lv1_sum", "lv1_sum_1", "T_add"], ["lv7_sum", "x", "T_add"]
+    given = trace("lv1_sum", "lv1_sum_1_update", "lv1_sum_update", "T_add", "root")
+    assert renamed(given, before, after) == trace("lv7_sum", "x_update", "lv7_sum_update", "T_add", "root")
 
 
 @torch.inference_mode()

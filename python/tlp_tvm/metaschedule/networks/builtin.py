@@ -9,6 +9,7 @@ from tlp_tvm import network_names
 from tlp_tvm.errors import NetworkError
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.architectures import BUILDERS
+from tlp_tvm.metaschedule.networks.export_repairs import repair
 from tlp_tvm.metaschedule.networks.prepared import prepared
 from tlp_tvm.network_names import parse_name
 
@@ -55,6 +56,7 @@ def relax_of(program: Any) -> tuple[Any, dict[str, Any]]:
     from tvm.relax.frontend import detach_params
     from tvm.relax.frontend.torch import from_exported_program
 
+    repair(program)
     module, parameters = detach_params(from_exported_program(program, keep_params_as_input=True))
     names = [variable.name for variable in module["main"].params]
     values = parameters["main"]

@@ -19,6 +19,7 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.traces import as_array, extract_traces, reader
+from tlp_tvm.metaschedule.search.block_names import block_names, renamed
 from tlp_tvm.metaschedule.search.programs import applied
 from tlp_tvm.metaschedule.search.tvms_evolution import LAYOUT, bred, drawn, ready_search
 
@@ -61,10 +62,11 @@ def choose_programs(
     chosen: dict[str, str] = {}
     for task in tasks:
         file = folder / f"{task.workload_key}.json"
-        if (trace := _read(file)) is None:
+        if (trace := _read(file, task)) is None:
             on_task(task)
             trace = choose_program(task, expected, seed, threads)
-            write_whole(file, trace)
+            kept = {"blocks": block_names(task.module), "trace": json.loads(trace)} if trace else None
+            write_whole(file, json.dumps(kept, separators=(",", ":")))
         if trace:
             chosen[task.workload_key] = trace
     return chosen
@@ -136,10 +138,10 @@ def add_chosen(database: Any, tasks: Sequence[TraceTask], chosen: Mapping[str, s
             database.commit_tuning_record(record)
 
 
-def _read(file: Path) -> str | None:
-    """A choice of before: None where there is none, or where the file is damaged."""
+def _read(file: Path, task: TraceTask) -> str | None:
+    """A choice of before for a task: None where there is none, or where the file is damaged."""
     try:
-        text = file.read_text(encoding="utf-8")
-        return text if not text or json.loads(text) else None
-    except (OSError, ValueError):
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        return renamed(json.dumps(kept["trace"]), kept["blocks"], block_names(task.module)) if kept else ""
+    except (OSError, ValueError, TypeError, KeyError):
         return None

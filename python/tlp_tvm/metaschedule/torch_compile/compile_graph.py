@@ -23,6 +23,8 @@ from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.networks.prepared import prepared
 from tlp_tvm.metaschedule.reading.records import RECORDS
+from tlp_tvm.metaschedule.search.block_names import block_names, json_of, renamed
+from tlp_tvm.metaschedule.search.programs import applied
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import cache
@@ -118,12 +120,13 @@ def _take_measured(database: Any, task: TraceTask, folders: list[Path]) -> bool:
         known = ms.database.JSONDatabase(str(folder / WORKLOADS), str(folder / RECORDS))
         if not known.has_workload(task.module):
             continue
-        best = known.get_top_k(known.commit_workload(task.module), 1)
+        theirs = known.commit_workload(task.module)
+        best = known.get_top_k(theirs, 1)
         if best and best[0].run_secs and float(best[0].run_secs[0]) < 1e9:
-            workload = database.commit_workload(task.module)
-            seconds = list(best[0].run_secs)
-            database.commit_tuning_record(
-                ms.database.TuningRecord(best[0].trace, workload, seconds, task.target)
-            )
+            trace = best[0].trace
+            if (names := block_names(theirs.mod)) != (ours := block_names(task.module)):
+                trace = applied(task.module, renamed(json_of(trace), names, ours)).trace
+            workload, seconds = database.commit_workload(task.module), list(best[0].run_secs)
+            database.commit_tuning_record(ms.database.TuningRecord(trace, workload, seconds, task.target))
             return True
     return False
