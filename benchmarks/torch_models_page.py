@@ -1,0 +1,61 @@
+"""The table of `torch_models.py`, in docs/networks.md."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from commits import ROOT
+from marked_pages import put
+
+KEPT = ROOT / "docs" / "results" / "torch-models.json"
+PAGE = ROOT / "docs" / "networks.md"
+PEERS = ("eager", "inductor")
+OURS = "tlp_tvm"
+HEADS = (
+    *("model", "first call, s", "cached, s", "difference", "eager, ms", "Inductor, ms", "tlp_tvm, ms"),
+    *("beside eager", "beside Inductor", "graphs of TVM", "of PyTorch"),
+)
+
+
+def lines_of(known: dict[str, Any]) -> list[str]:
+    """The table: a row a model, and the geometric means.
+
+    Args:
+        known: what `torch_models.py` keeps: model -> "new" and "again", two processes' findings.
+    """
+    lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
+    ratios: dict[str, list[float]] = {peer: [] for peer in PEERS}
+    for name, found in known.items():
+        new, again = found["new"], found["again"]
+        if "error" in new or "error" in again:
+            lines.append(f"| {name} | {new.get('error') or again['error']} |" + " |" * (len(HEADS) - 2))
+            continue
+        times = new["latencies"]
+        cells = [name, f"{new['first_s']:.1f}", f"{again['first_s']:.1f}", f"{new['difference']:.0e}"]
+        cells += [f"{times[each] * 1e3:.3g}" if each in times else "-" for each in (*PEERS, OURS)]
+        for peer in PEERS:
+            ratio = times[peer] / times[OURS] if peer in times else math.nan
+            cells.append("-" if math.isnan(ratio) else f"{ratio:.2f}x")
+            ratios[peer] += [] if math.isnan(ratio) else [ratio]
+        lines.append(f"| {' | '.join([*cells, str(new['compiled']), str(sum(new['eager'].values()))])} |")
+    means = [f"{math.exp(_mean(ratios[peer])):.2f}x" if ratios[peer] else "-" for peer in PEERS]
+    return [*lines, f"| geometric mean | | | | | | | {' | '.join(means)} | | |"]
+
+
+def _mean(ratios: Sequence[float]) -> float:
+    return sum(math.log(ratio) for ratio in ratios) / len(ratios)
+
+
+def write_page(known: dict[str, Any]) -> None:
+    """Rewrite the table."""
+    said = sorted({f"{found['cpu']}, commit {found['commit']}" for found in known.values()})
+    how = f"`python benchmarks/torch_models.py --inductor`, {'; '.join(said)}."
+    text = "\n".join(["", *lines_of(known), "", how, ""])
+    put(PAGE, "torch", text)
+
+
+if __name__ == "__main__":
+    write_page(json.loads(KEPT.read_text(encoding="utf-8")))
