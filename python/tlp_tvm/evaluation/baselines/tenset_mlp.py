@@ -34,8 +34,11 @@ STEPS_SEEN = 20
 class StoreMLP(nn.Module):
     """(S, 164) rows and whose each is -> (n,) scores of programs."""
 
+    largest: Tensor
+
     def __init__(self) -> None:
         super().__init__()
+        self.register_buffer("largest", torch.ones(STORE_WIDTH))  # rows are divided by it
         self.encoder = nn.Sequential(
             nn.Linear(STORE_WIDTH, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU()
         )
@@ -45,14 +48,88 @@ class StoreMLP(nn.Module):
 
     def forward(self, rows: Tensor, owner: Tensor, programs: int) -> Tensor:
         """Scores of `programs` programs."""
-        summed = rows.new_zeros((programs, HIDDEN)).index_add(0, owner, self.encoder(rows))
+        summed = rows.new_zeros((programs, HIDDEN)).index_add(0, owner, self.encoder(rows / self.largest))
         summed = summed + self.first(summed)
         summed = summed + self.second(summed)
         return self.out(summed).squeeze(-1)  # type: ignore[no-any-return]
 
+    def scores(self, rows: NDArray[np.float32], counts: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Scores of programs by their rows, as `StoreFeatures` has them.
+
+        Args:
+            rows: (S, 164), those of a program behind each other.
+            counts: (n,) rows of each; a program without is the last that anyone would run.
+        """
+        parts, ends = [np.empty(0)], np.cumsum(counts)
+        with torch.inference_mode():
+            for begin in range(0, len(counts), BATCH):
+                some = counts[begin : begin + BATCH]
+                end = int(ends[begin + len(some) - 1])
+                parts.append(self._of(rows[end - int(some.sum()) : end], some).cpu().numpy())
+        found = np.concatenate(parts).astype(np.float64)
+        found[counts == 0] = -np.inf
+        return found
+
+    def step(
+        self,
+        optimizer: torch.optim.Adam,
+        rows: NDArray[np.float32],
+        counts: NDArray[np.integer[Any]],
+        labels: Any,
+        tasks: Any,
+    ) -> None:
+        """Learn from programs of one or several tasks.
+
+        Args:
+            optimizer: `adam` of this network.
+            rows: as for `scores`.
+            counts: likewise.
+            labels: (n,) relative speeds.
+            tasks: (n,) of which task each is.
+        """
+        device = self.largest.device
+        targets = torch.from_numpy(np.asarray(labels, np.float32)).to(device)[:, None]
+        groups = torch.from_numpy(np.asarray(tasks, np.int64)).to(device)
+        loss = FUNCTIONS[Loss.LAMBDARANK](self._of(rows, counts)[:, None], targets, groups)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(self.parameters(), GRADIENT_CLIP)
+        optimizer.step()
+
+    def taught(
+        self, rows: NDArray[np.float32], counts: NDArray[np.integer[Any]], latencies: NDArray[np.float64]
+    ) -> StoreMLP:
+        """Another one, after some more steps on measured programs of one task.
+
+        Args:
+            rows: as for `scores`.
+            counts: likewise.
+            latencies: (n,) seconds; infinity where it failed.
+        """
+        model = copy.deepcopy(self)
+        optimizer, labels = adam(model), labels_of(latencies)
+        for _ in range(STEPS_SEEN):
+            model.step(optimizer, rows, counts, labels, np.zeros(len(counts), np.int64))
+        return model
+
+    def _of(self, rows: NDArray[np.float32], counts: NDArray[np.integer[Any]]) -> Tensor:
+        device = self.largest.device
+        owner = torch.from_numpy(np.repeat(np.arange(len(counts)), counts)).to(device)
+        found: Tensor = self(torch.from_numpy(rows).to(device), owner, len(counts))
+        return found
+
+
+def adam(model: StoreMLP) -> torch.optim.Adam:
+    """What a network is trained by."""
+    return torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+
 
 class TenSetMLP:
-    """One network per platform, by LambdaRank within tasks. In a search it trains on with its labels."""
+    """One network per platform, by LambdaRank within tasks. In a search it trains on with its labels.
+
+    Attributes:
+        networks: of each platform, once it is fitted.
+    """
 
     name = "tenset-mlp"
     is_fixed = False
@@ -60,89 +137,57 @@ class TenSetMLP:
     def __init__(self, settings: BaselineSettings) -> None:
         self.settings = settings
         self.notes: list[str] = []
+        self.networks: list[StoreMLP] = []
         self._device = pick_device(settings.device)
         self._corpus: Corpus | None = None
         self._features: StoreFeatures | None = None
-        self._largest: NDArray[np.float32] = np.ones(STORE_WIDTH, np.float32)
-        self._models: list[StoreMLP] = []
 
     def fit(self, corpus: Corpus, seed: int, tell: Tell) -> dict[int, str]:
         """Compute features if need be, and train on all training tasks that have some, for each platform."""
         self._features = store_features(corpus, self.settings.cache, tell, self.settings.network_files)
-        self._corpus, self._models = corpus, []
+        self._corpus, self.networks = corpus, []
         self.notes, unscored = self._features.notes(corpus), self._features.unscored(corpus)
         tasks = [task for task in corpus.training_tasks if task not in self._features.missing]
         if not tasks:
             return unscored
         programs = np.concatenate([corpus.whole.programs_of(task) for task in tasks])
-        self._largest = np.maximum(np.abs(self._features.of(programs)[0]).max(0, initial=0.0), 1e-6)
+        largest = np.maximum(np.abs(self._features.of(programs)[0]).max(0, initial=0.0), 1e-6)
         for column, platform in enumerate(corpus.whole.platforms):
             tell(f"{self.name}, seed {seed}: {platform.name}")
-            self._models.append(self._trained(tasks, column, seed))
+            self.networks.append(self._trained(tasks, column, seed, largest))
         return unscored
 
     def scores(self, programs: Programs, column: int) -> NDArray[np.float64]:
         """What the platform's network says."""
-        return self._scores(self._models[column], programs)
+        return self.networks[column].scores(*self._rows(programs))
 
     def scores_after(self, seen: Programs, rest: Programs, column: int) -> NDArray[np.float64]:
         """The same after some more steps on the labels of the task."""
         assert self._corpus is not None
-        model = copy.deepcopy(self._models[column])
-        optimizer = _adam(model)
-        labels = labels_of(self._corpus.whole.latencies[seen, column])
-        for _ in range(STEPS_SEEN):
-            self._step(model, optimizer, seen, labels, np.zeros(len(seen), np.int64))
-        return self._scores(model, rest)
+        latencies = self._corpus.whole.latencies[seen, column]
+        return self.networks[column].taught(*self._rows(seen), latencies).scores(*self._rows(rest))
 
-    def _trained(self, tasks: list[int], column: int, seed: int) -> StoreMLP:
+    def _trained(self, tasks: list[int], column: int, seed: int, largest: NDArray[np.float32]) -> StoreMLP:
         assert self._corpus is not None
         whole = self._corpus.whole
         programs = labelled(self._corpus, tasks, column, len(whole), seed)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            model = StoreMLP().to(self._device)
-        optimizer = _adam(model)
+            model = StoreMLP()
+        model.largest.copy_(torch.from_numpy(largest))
+        model.to(self._device)
+        optimizer = adam(model)
         rng = np.random.default_rng(seed)
         by_task = np.split(programs, np.flatnonzero(np.diff(whole.task_index[programs])) + 1)
         for _ in range(self.settings.epochs or PUBLISHED_EPOCHS):
             for batch in _batches(by_task, rng):
-                self._step(model, optimizer, batch, whole.labels[batch, column], whole.task_index[batch])
+                labels, owners = whole.labels[batch, column], whole.task_index[batch]
+                model.step(optimizer, *self._rows(batch), labels, owners)
         return model
 
-    def _step(
-        self, model: StoreMLP, optimizer: torch.optim.Adam, programs: Programs, labels: Any, tasks: Any
-    ) -> None:
-        scores = self._forward(model, programs)[:, None]
-        targets = torch.from_numpy(np.asarray(labels, np.float32)).to(self._device)[:, None]
-        groups = torch.from_numpy(np.asarray(tasks, np.int64)).to(self._device)
-        loss = FUNCTIONS[Loss.LAMBDARANK](scores, targets, groups)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(model.parameters(), GRADIENT_CLIP)
-        optimizer.step()
-
-    def _scores(self, model: StoreMLP, programs: Programs) -> NDArray[np.float64]:
+    def _rows(self, programs: Programs) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         assert self._features is not None
-        with torch.inference_mode():
-            parts = [
-                self._forward(model, programs[begin : begin + BATCH]).cpu().numpy()
-                for begin in range(0, len(programs), BATCH)
-            ]
-        scores = np.concatenate([np.empty(0), *parts])
-        scores[self._features.counts[programs] == 0] = -np.inf  # not lowered: the last that anyone would run
-        return scores
-
-    def _forward(self, model: StoreMLP, programs: Programs) -> Tensor:
-        assert self._features is not None
-        rows, owner = self._features.of(programs)
-        scaled = torch.from_numpy(rows / self._largest).to(self._device)
-        result: Tensor = model(scaled, torch.from_numpy(owner).to(self._device), len(programs))
-        return result
-
-
-def _adam(model: StoreMLP) -> torch.optim.Adam:
-    return torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+        return self._features.of(programs)[0], self._features.counts[programs]
 
 
 def _batches(by_task: list[Programs], rng: np.random.Generator) -> list[Programs]:
