@@ -21,7 +21,7 @@ HEADS = (
 
 
 def lines_of(known: dict[str, Any]) -> list[str]:
-    """The table: a row a model, and the geometric means.
+    """The table: a row a model, and the geometric means of those that TVM runs.
 
     Args:
         known: what `torch_models.py` keeps: model -> "new" and "again", two processes' findings.
@@ -39,7 +39,7 @@ def lines_of(known: dict[str, Any]) -> list[str]:
         for peer in PEERS:
             ratio = times[peer] / times[OURS] if peer in times else math.nan
             cells.append("-" if math.isnan(ratio) else f"{ratio:.2f}x")
-            ratios[peer] += [] if math.isnan(ratio) else [ratio]
+            ratios[peer] += [] if math.isnan(ratio) or not new["compiled"] else [ratio]
         lines.append(f"| {' | '.join([*cells, str(new['compiled']), str(sum(new['eager'].values()))])} |")
     means = [f"{math.exp(_mean(ratios[peer])):.2f}x" if ratios[peer] else "-" for peer in PEERS]
     return [*lines, f"| geometric mean | | | | | | | {' | '.join(means)} | | |"]

@@ -110,6 +110,26 @@ def test_a_mean_over_more_than_the_image_is_one_over_the_image(
     torch.testing.assert_close(compiled(pooling)(x), pooling(x))
 
 
+class Pooled(torch.nn.Module):
+    """As Swin ends; at its pooling TVM fails to bring the convolution to channels last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = torch.nn.Conv2d(3, 8, 4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(N, 3, H, W) -> (N, 8)."""
+        return torch.nn.functional.adaptive_avg_pool1d(self.patches(x).flatten(2), 1).flatten(1)
+
+
+@torch.inference_mode()
+def test_a_network_that_cannot_have_channels_last_keeps_them_first() -> None:
+    torch.manual_seed(0)
+    module, x = Pooled().eval(), torch.randn(1, 3, 32, 32)
+    torch.testing.assert_close(compiled(module)(x), module(x))
+    assert backend_counts().compiled == 1
+
+
 @torch.inference_mode()
 def test_half_a_graph_on_the_disk_is_compiled_anew() -> None:
     module, x = network(), torch.randn(2, 3, 12, 12)
