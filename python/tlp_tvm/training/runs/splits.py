@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tlp_tvm.dataset.ranking import check_measured
 from tlp_tvm.dataset.reading.holding_out import TEST_SPLIT, TRAIN_SPLIT, VALIDATION_SPLIT, fold_of
 from tlp_tvm.dataset.reading.measured import MeasuredDataset
@@ -39,7 +41,7 @@ def learned_and_held_out(
 
 
 def judged_split(measured: MeasuredDataset) -> MeasuredDataset | None:
-    """The tasks that the card judges; None if the dataset has no test split.
+    """The tasks that the card judges; None if the dataset has no test split, or none on these platforms.
 
     Raises:
         DatasetError: a listed task has no program that ran on a platform. It is better to hear that before
@@ -48,5 +50,7 @@ def judged_split(measured: MeasuredDataset) -> MeasuredDataset | None:
     if TEST_SPLIT not in measured.splits:
         return None
     test = measured.of_split(TEST_SPLIT)
+    if not np.isfinite(test.latencies).any():
+        return None
     check_measured(test)
     return test
