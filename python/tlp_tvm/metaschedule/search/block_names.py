@@ -54,19 +54,6 @@ def renamed(trace: str, before: Sequence[str], after: Sequence[str]) -> str:
     return json.dumps(content, separators=(",", ":"))
 
 
-def json_of(trace: Any) -> str:
-    """A trace of TVM's as the JSON of a record."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, str | int | float) or value is None:
-            return value
-        if hasattr(value, "value"):  # a number of TVM's
-            return value.value
-        return [plain(each) for each in value]
-
-    return json.dumps(plain(trace.as_json()), separators=(",", ":"))
-
-
 def _renamed(name: str, names: dict[str, str]) -> str:
     """Blocks that a schedule makes have a name of the task's with something behind it."""
     begins = [known for known in names if name == known or name.startswith(f"{known}_")]

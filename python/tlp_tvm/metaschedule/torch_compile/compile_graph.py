@@ -23,7 +23,8 @@ from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.networks.prepared import prepared
 from tlp_tvm.metaschedule.reading.records import RECORDS
-from tlp_tvm.metaschedule.search.block_names import block_names, json_of, renamed
+from tlp_tvm.metaschedule.reading.traces import json_of
+from tlp_tvm.metaschedule.search.block_names import block_names, renamed
 from tlp_tvm.metaschedule.search.programs import applied
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
