@@ -96,18 +96,38 @@ def test_truth_values_are_counted_as_torch_counts_them() -> None:
 @torch.inference_mode()
 @pytest.mark.parametrize(
     ("kernel", "cut"),
-    [((200, 200), [7, 7]), ((7, 200), [7, 7]), ((7, 7), [7, 7]), ((5, 200), [5, 200]), ((5, 5), [5, 5])],
+    [
+        ((200, 200), [7, 7]),
+        ((200,), [7, 7]),
+        ((7, 200), [7, 7]),
+        ((7, 7), [7, 7]),
+        ((5, 200), [5, 200]),
+        ((5, 5), [5, 5]),
+    ],
 )
 def test_a_mean_over_more_than_the_image_is_one_over_the_image(
-    kernel: tuple[int, int], cut: list[int]
+    kernel: tuple[int, ...], cut: list[int]
 ) -> None:
-    x, pooling = torch.randn(2, 4, 7, 7), torch.nn.AvgPool2d(kernel, ceil_mode=True)
+    class Pooling(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.ops.aten.avg_pool2d(x, kernel, ceil_mode=True)
+
+    x, pooling = torch.randn(2, 4, 7, 7), Pooling()
     program = torch.export.export(pooling, (x,)).run_decompositions()
     repair(program)
     (node,) = [each for each in program.graph.nodes if "avg_pool2d" in str(each.target)]
     assert list(node.args[1]) == cut
     torch.testing.assert_close(program.module()(x), pooling(x))
     torch.testing.assert_close(compiled(pooling)(x), pooling(x))
+
+
+def test_a_mean_over_an_image_of_open_size_stays_as_it_is() -> None:
+    pooling, x = torch.nn.AvgPool2d(200, ceil_mode=True), torch.randn(2, 4, 7, 7)
+    width = torch.export.Dim("width", min=2, max=100)
+    program = torch.export.export(pooling, (x,), dynamic_shapes=({3: width},)).run_decompositions()
+    repair(program)
+    (node,) = [each for each in program.graph.nodes if "avg_pool2d" in str(each.target)]
+    assert list(node.args[1]) == [200, 200]
 
 
 class Pooled(torch.nn.Module):

@@ -51,7 +51,7 @@ def is_file(name: str) -> bool:
 
 
 def relax_of(program: Any) -> tuple[Any, dict[str, Any]]:
-    """A `torch.export.ExportedProgram` in Relax, and its parameters by name."""
+    """A `torch.export.ExportedProgram`, which is repaired in place, in Relax, and its parameters by name."""
     load_tvm()
     from tvm.relax.frontend import detach_params
     from tvm.relax.frontend.torch import from_exported_program

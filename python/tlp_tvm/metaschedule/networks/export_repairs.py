@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 _SUMS = ("cumsum", "cumprod", "sum", "prod")
@@ -50,9 +49,10 @@ def _cut_window(node: Any) -> None:
     """
     names = ("image", "kernel", "stride", "padding", "ceil", "counts_padding", "divisor")
     named = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
-    image, kernel = [int(extent) for extent in node.args[0].meta["val"].shape[-2:]], list(named["kernel"])
-    one = math.prod(node.meta["val"].shape[-2:]) == 1
-    if not one or any(named.get("padding", [0])) or named.get("divisor") is not None:
+    image, kernel = list(node.args[0].meta["val"].shape[-2:]), list(named["kernel"])
+    kernel *= 2 if len(kernel) == 1 else 1
+    fixed = all(isinstance(extent, int) for extent in image)
+    if not fixed or any(named.get("padding", [0])) or named.get("divisor") is not None:
         return
     if kernel != image and all(window >= extent for window, extent in zip(kernel, image, strict=True)):
         node.args, node.kwargs = (node.args[0], image, image), {}
