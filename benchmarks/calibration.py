@@ -82,11 +82,12 @@ def of_fold(
         for column, platform in enumerate(whole.platforms):
             programs = whole.programs_of(task)
             programs = generator.permutation(programs[np.isfinite(whole.latencies[programs, column])])
+            embeddings = np.asarray(whole.features(programs))
+            known = (scores[programs, column].astype(np.float32), whole.latencies[programs, column])
             for seen in SEEN:
                 if len(programs) < seen + FEWEST:
                     continue
-                known = (scores[programs, column].astype(np.float32), whole.latencies[programs, column])
-                for name, shares in of_task(np.asarray(whole.features(programs)), *known, seen).items():
+                for name, shares in of_task(embeddings, *known, seen).items():
                     found[platform.name, seen, name].append(shares)
     return found
 

@@ -49,8 +49,8 @@ class Turns:
     """Whose turn it is: of those that wait, the one that has measured fewest programs."""
 
     def __init__(self, searches: Sequence[Searching]) -> None:
-        self._searches, self._open = list(searches), list(searches)
-        self._waiting: list[Searching] = []
+        self._open = list(searches)
+        self._waiting = 0
         self._changed = threading.Condition()
         self.holder: Searching | None = None
 
@@ -64,7 +64,7 @@ class Turns:
         Raises:
             Exception: what a search raised, once all have ended.
         """
-        self._done = done
+        self._done, searches = done, tuple(self._open)
 
         def begin(search: Searching) -> None:
             self.next_round(search)
@@ -73,8 +73,8 @@ class Turns:
             finally:
                 self._leave(search)
 
-        with ThreadPoolExecutor(len(self._searches)) as threads:
-            futures = [threads.submit(begin, search) for search in self._searches]
+        with ThreadPoolExecutor(len(searches)) as threads:
+            futures = [threads.submit(begin, search) for search in searches]
         for future in futures:
             future.result()
 
@@ -82,7 +82,7 @@ class Turns:
         """End a search's turn, and come back when its next begins."""
         with self._changed:
             self._end_of(search)
-            self._waiting.append(search)
+            self._waiting += 1
             self._hand_over()
             self._changed.wait_for(lambda: self.holder is search)
         search.resume()
@@ -100,8 +100,7 @@ class Turns:
             self.holder = None
 
     def _hand_over(self) -> None:
-        if self.holder is None and self._waiting and len(self._waiting) == len(self._open):
-            of_one_count = self._searches.index
-            self.holder = min(self._waiting, key=lambda each: (len(each.measured), of_one_count(each)))
-            self._waiting.remove(self.holder)
+        if self._open and self._waiting == len(self._open):
+            self.holder = min(self._open, key=lambda each: len(each.measured))
+            self._waiting -= 1
             self._changed.notify_all()

@@ -133,7 +133,8 @@ def group_of(network: Network, searches: list[Searching]) -> dict[str, Any]:
             "network": times.tuned_latency,
             "baseline": times.untuned_latency,
         }
-    return {"weights": list(network.weights), "searches": found}
+    of = {"cpu": this_cpu().model, "commit": checked_out()}
+    return {**of, "weights": list(network.weights), "searches": found}
 
 
 def curve(entry: dict[str, Any], weights: list[int]) -> History:
@@ -186,10 +187,11 @@ def write_page(kept: dict[str, Any]) -> None:
     """Rewrite the tables of docs/search.md."""
     lines = []
     for name, found in kept.items():
-        groups = [found["groups"][seed] for seed in sorted(found["groups"])]
-        tasks, programs = len(groups[0]["weights"]), found["trials"]
+        groups = [found[seed] for seed in sorted(found)]
+        tasks, programs = len(groups[0]["weights"]), len(groups[0]["searches"][BASELINE]["us"])
+        said = sorted({f"{group['cpu']}, commit {group['commit']}" for group in groups})
         how = f"**{name}**: {tasks} tasks, {programs} programs a search, {len(groups)} "
-        how += f"{'seed' if len(groups) == 1 else 'seeds'}; {found['cpu']}, commit {found['commit']}."
+        how += f"{'seed' if len(groups) == 1 else 'seeds'}; {'; '.join(said)}."
         lines += [how, "", *rows(groups), ""]
     put(ROOT / "docs" / "search.md", "whole", "\n".join(lines))
 
@@ -199,9 +201,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Searches of whole networks under several cost models.")
     parser.add_argument("--network", choices=list(NETWORKS), action="append")
     parser.add_argument("--seeds", type=int, default=0, help="fewer than are planned")
-    parser.add_argument("--programs", type=int, default=0, help="other than are planned")
+    parser.add_argument("--programs", type=int, default=0, help="other than are planned; with --kept")
     parser.add_argument("--models", type=Path, default=ROOT / "build" / "whole")
-    parser.add_argument("--kept", type=Path, default=KEPT)
+    parser.add_argument("--kept", type=Path, default=KEPT, help="another file, and no page is written")
     parser.add_argument("--tables", action="store_true")
     asked = parser.parse_args()
     kept: dict[str, Any] = json.loads(asked.kept.read_text()) if asked.kept.exists() else {}
@@ -211,16 +213,14 @@ def main() -> None:
         prepare_models(ROOT / "build" / "dataset-x86", [ROOT / "build" / "training"], platform, asked.models)
         for name in asked.network or NETWORKS:
             trials, seeds = asked.programs or NETWORKS[name][0], asked.seeds or NETWORKS[name][1]
-            found = kept.setdefault(
-                name, {"trials": trials, "cpu": this_cpu().model, "commit": checked_out(), "groups": {}}
-            )
-            network = Network(name)
+            found, network = kept.setdefault(name, {}), Network(name)
             for seed in range(seeds):
-                if str(seed) not in found["groups"]:
+                if str(seed) not in found:
                     searches = searched(network, trials, seed, asked.models, platform)
-                    found["groups"][str(seed)] = group_of(network, searches)
+                    found[str(seed)] = group_of(network, searches)
                     write_whole(asked.kept, json.dumps(kept) + "\n")
-    write_page(kept)
+    if asked.kept == KEPT:
+        write_page(kept)
 
 
 if __name__ == "__main__":
