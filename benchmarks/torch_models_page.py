@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
+import statistics
 from typing import Any
 
 from commits import ROOT
@@ -21,7 +20,7 @@ HEADS = (
 
 
 def lines_of(known: dict[str, Any]) -> list[str]:
-    """The table: a row a model, and the geometric means of those that TVM runs.
+    """The table: a row a model, and the geometric means and medians of those that TVM runs.
 
     Args:
         known: what `torch_models.py` keeps: model -> "new" and "again", two processes' findings.
@@ -37,16 +36,15 @@ def lines_of(known: dict[str, Any]) -> list[str]:
         cells = [name, f"{new['first_s']:.1f}", f"{again['first_s']:.1f}", f"{new['difference']:.0e}"]
         cells += [f"{times[each] * 1e3:.3g}" if each in times else "-" for each in (*PEERS, OURS)]
         for peer in PEERS:
-            ratio = times[peer] / times[OURS] if peer in times else math.nan
-            cells.append("-" if math.isnan(ratio) else f"{ratio:.2f}x")
-            ratios[peer] += [] if math.isnan(ratio) or not new["compiled"] else [ratio]
+            ratio = times[peer] / times[OURS] if peer in times else None
+            cells.append("-" if ratio is None else f"{ratio:.2f}x")
+            if ratio is not None and new["compiled"]:
+                ratios[peer].append(ratio)
         lines.append(f"| {' | '.join([*cells, str(new['compiled']), str(sum(new['eager'].values()))])} |")
-    means = [f"{math.exp(_mean(ratios[peer])):.2f}x" if ratios[peer] else "-" for peer in PEERS]
-    return [*lines, f"| geometric mean | | | | | | | {' | '.join(means)} | | |"]
-
-
-def _mean(ratios: Sequence[float]) -> float:
-    return sum(math.log(ratio) for ratio in ratios) / len(ratios)
+    for words, of in (("geometric mean", statistics.geometric_mean), ("median", statistics.median)):
+        middle = [f"{of(ratios[peer]):.2f}x" if ratios[peer] else "-" for peer in PEERS]
+        lines.append(f"| {words} | | | | | | | {' | '.join(middle)} | | |")
+    return lines
 
 
 def write_page(known: dict[str, Any]) -> None:

@@ -33,4 +33,5 @@ def test_a_row_a_model_and_the_geometric_means(page: ModuleType) -> None:
     assert lines[3] == "| vit | 30.0 | 2.0 | 2e-06 | 1 | - | 2 | 0.50x | - | 1 | 2 |"
     assert lines[4].startswith("| opt | RuntimeError: no such operator |")
     assert lines[5] == "| geometric mean | | | | | | | 1.00x | 1.50x | | |"
+    assert lines[6] == "| median | | | | | | | 1.25x | 1.50x | | |"
     assert {line.count("|") for line in lines} == {len(page.HEADS) + 1}
