@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 import torch
 
 from collected import QUICK
+from compiled_graphs import TORCHS_OWN, compiled, empty_cache, network  # noqa: F401
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.metaschedule import backend_counts
@@ -26,40 +26,7 @@ from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_settings import TuneSettings
 
-TORCHS_OWN = "ignore:.isinstance.treespec, LeafSpec:FutureWarning"  # torch warns of itself
 pytestmark = pytest.mark.filterwarnings(TORCHS_OWN)
-
-
-class Network(torch.nn.Module):
-    """A convolution, a linear layer, and a result that is no tensor."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = torch.nn.Conv2d(3, 8, 3), torch.nn.Linear(8, 5)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(N, 3, H, W) -> (N, 5)."""
-        return torch.softmax(self.second(torch.relu(self.first(x)).mean((2, 3))), -1)
-
-
-@pytest.fixture(autouse=True)
-def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    torch.compiler.reset()
-    counts = backend_counts()
-    counts.compiled = counts.kept = 0
-    counts.eager.clear()
-    yield
-    torch.compiler.reset()
-
-
-def compiled(function: Any, **options: Any) -> Any:
-    return torch.compile(function, backend="tlp_tvm", options=options or None)
-
-
-def network() -> Network:
-    torch.manual_seed(0)
-    return Network().eval()
 
 
 @torch.inference_mode()
@@ -373,6 +340,7 @@ def test_a_tuning_that_finds_nothing_leaves_the_choice_to_the_model(monkeypatch:
         ({"shapes": 0}, 'expected a positive integer for "shapes", found 0'),
         ({"database": "nowhere"}, "expected a folder for \"database\", found 'nowhere'"),
         ({"model": 3}, 'expected text for "model", found 3'),
+        ({"never_slower": 1}, 'expected True or False for "never_slower", found 1'),
     ],
 )
 def test_options_that_are_wrong_are_refused(options: dict[str, Any], sentence: str) -> None:

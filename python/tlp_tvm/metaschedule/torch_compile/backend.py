@@ -4,8 +4,9 @@
     with torch.inference_mode():
         model(x)
 
-A graph is compiled at its first call, when its arguments are known, for each shape anew. What TVM cannot take
-runs as PyTorch runs it, with a warning that says why; nothing of that reaches the caller as an error.
+A graph is compiled at its first call, when its arguments are known, for each shape anew. What TVM cannot
+take, or what PyTorch runs faster, runs as PyTorch runs it, with a warning that says why; nothing of that
+reaches the caller as an error.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tlp_tvm.errors import TlpTvmError, TuningError
 from tlp_tvm.metaschedule.loading.locate import tvm_info
 from tlp_tvm.metaschedule.loading.targets import flags_of, target_of
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
+from tlp_tvm.metaschedule.torch_compile.beside_eager import MARGIN, in_turns
 from tlp_tvm.metaschedule.torch_compile.compile_graph import compile_graph
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import keep, kept
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
@@ -39,19 +41,23 @@ from tlp_tvm.metaschedule.torch_compile.torch_graph import (
 
 log = logging.getLogger("tlp_tvm")
 
+FASTER_THERE = 'it is faster there; the option "minutes" tunes it for TVM'
+
 
 @dataclass
 class BackendCounts:
     """What became of the graphs of this process.
 
     Attributes:
-        compiled: shapes of graphs that TVM runs, those from the disk included.
+        compiled: shapes of graphs that TVM can run, those from the disk included.
         kept: of these, from the disk.
+        slower: of the compiled ones, those that PyTorch runs all the same, as it is faster.
         eager: reason -> how often it was the reason for which PyTorch runs a graph.
     """
 
     compiled: int = 0
     kept: int = 0
+    slower: int = 0
     eager: collections.Counter[str] = field(default_factory=collections.Counter)
 
 
@@ -150,6 +156,7 @@ class CompiledGraph:
                     'found another; raise the option "shapes"'
                 )
             run = self._kept_or_new(arguments)
+            slower = self._options.never_slower and self._is_slower(run, arguments)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user's forward pass goes on
             reason = str(error) if isinstance(error, TlpTvmError) else first_line(error)
             COUNTS.eager[reason] += 1
@@ -159,7 +166,16 @@ class CompiledGraph:
         log.info(
             "a graph of %d nodes compiled in %.1f s", len(self._graph.graph.nodes), time.monotonic() - began
         )
-        return run
+        if slower:
+            COUNTS.slower += 1
+            _say(FASTER_THERE)
+        return None if slower else run
+
+    def _is_slower(self, run: RunGraph, arguments: Sequence[Any]) -> bool:
+        given = [arguments[i] for i in self._taken or ()]
+        ours, theirs = in_turns(lambda: run(*given), lambda: self._graph(*arguments))
+        log.info("a run of it takes %.3f ms by TVM, %.3f by PyTorch", ours * 1e3, theirs * 1e3)
+        return ours > MARGIN * theirs
 
     def _kept_or_new(self, arguments: Sequence[Any]) -> RunGraph:
         taken = self._taken or []
