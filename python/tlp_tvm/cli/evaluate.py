@@ -13,8 +13,8 @@ from tlp_tvm.cli.parts.few_labels import FewLabels, evaluate_few_labels
 from tlp_tvm.cli.parts.rankings import Rankings, evaluate_rankings, models_and_dataset
 
 BASELINES = (
-    "random, xgboost-sequence, xgboost-features, tenset-mlp, tlp, mtl-tlp, tlp-one, mtl-tlp-one, "
-    "published-tlp, published-mtl-tlp"
+    "random, xgboost-sequence, xgboost-features, xgboost-tvm, xgboost-tenset, tenset-mlp, tlp, mtl-tlp, "
+    "tlp-one, mtl-tlp-one, published-tlp, published-mtl-tlp"
 )
 RECIPES = "local, mtl, blend, finetune, impute"
 

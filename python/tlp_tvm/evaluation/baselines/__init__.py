@@ -13,6 +13,8 @@ BASELINES: dict[str, str] = {
     RANDOM: "what a random pick reaches on average",
     "xgboost-sequence": "XGBoost on the flattened sequence of primitives",
     "xgboost-features": "XGBoost on TVM's per-store features, as TVM's own XGBModel sums them",
+    "xgboost-tvm": "the same with TVM's parameters, and as many trees",
+    "xgboost-tenset": "the same with TenSet's parameters, loss and marks of operators",
     "tenset-mlp": "TenSet's MLP on TVM's per-store features",
     "tlp": "our TLP, one network per platform, of two members that are averaged, trained for the comparison",
     "mtl-tlp": "our MTL-TLP, one head per platform, of two members, trained for the comparison",
@@ -36,10 +38,10 @@ def make_baselines(names: Sequence[str], settings: BaselineSettings) -> list[Ran
             from tlp_tvm.evaluation.baselines.xgboost_sequence import XGBoostSequence
 
             rankers.append(XGBoostSequence(settings))
-        elif name == "xgboost-features":
+        elif name in ("xgboost-features", "xgboost-tvm", "xgboost-tenset"):
             from tlp_tvm.evaluation.baselines.xgboost_features import XGBoostFeatures
 
-            rankers.append(XGBoostFeatures(settings))
+            rankers.append(XGBoostFeatures(settings, name))
         elif name == "tenset-mlp":
             from tlp_tvm.evaluation.baselines.tenset_mlp import TenSetMLP
 

@@ -1,6 +1,9 @@
 """TenSet's cost model: an MLP over each store's features, summed over stores, then an MLP over the sum.
 
-Zheng et al., "TenSet: A Large-scale Program Performance Dataset for Learned Tensor Compilers", NeurIPS 2021.
+Zheng et al., "TenSet: A Large-scale Program Performance Dataset for Learned Tensor Compilers", NeurIPS 2021;
+widths, rates and epochs are those of `mlp_model.py` in its repository, and rows end with marks of the task's
+operators, as there. Its loss ranks a batch of mixed tasks as one list, ours each task's programs. It can mark
+targets too, but does not by itself; here, each platform has a network of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from tlp_tvm.evaluation.baselines.baseline_settings import PUBLISHED_EPOCHS, BaselineSettings
+from tlp_tvm.evaluation.baselines.operator_kinds import KINDS, kinds_of_tasks, marked
 from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_features
 from tlp_tvm.evaluation.baselines.training_tables import labelled
 from tlp_tvm.evaluation.corpus import Corpus
@@ -22,6 +26,7 @@ from tlp_tvm.model.losses import FUNCTIONS, Loss
 from tlp_tvm.model.scoring import pick_device
 from tlp_tvm.model.store_trees import STORE_WIDTH
 
+WIDTH = STORE_WIDTH + len(KINDS)
 HIDDEN = 256
 LEARNING_RATE = 7e-4
 WEIGHT_DECAY = 1e-6
@@ -32,15 +37,15 @@ STEPS_SEEN = 20
 
 
 class StoreMLP(nn.Module):
-    """(S, 164) rows and whose each is -> (n,) scores of programs."""
+    """(S, WIDTH) rows and whose each is -> (n,) scores of programs."""
 
     largest: Tensor
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("largest", torch.ones(STORE_WIDTH))  # rows are divided by it
+        self.register_buffer("largest", torch.ones(WIDTH))  # rows are divided by it
         self.encoder = nn.Sequential(
-            nn.Linear(STORE_WIDTH, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU()
+            nn.Linear(WIDTH, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU()
         )
         self.first = nn.Sequential(nn.Linear(HIDDEN, HIDDEN), nn.ReLU())
         self.second = nn.Sequential(nn.Linear(HIDDEN, HIDDEN), nn.ReLU())
@@ -54,10 +59,10 @@ class StoreMLP(nn.Module):
         return self.out(summed).squeeze(-1)  # type: ignore[no-any-return]
 
     def scores(self, rows: NDArray[np.float32], counts: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Scores of programs by their rows, as `StoreFeatures` has them.
+        """Scores of programs by their rows, as `StoreFeatures` has them, and `marked`.
 
         Args:
-            rows: (S, 164), those of a program behind each other.
+            rows: (S, WIDTH), those of a program behind each other.
             counts: (n,) rows of each; a program without is the last that anyone would run.
         """
         parts, ends = [np.empty(0)], np.cumsum(counts)
@@ -141,17 +146,19 @@ class TenSetMLP:
         self._device = pick_device(settings.device)
         self._corpus: Corpus | None = None
         self._features: StoreFeatures | None = None
+        self._marks: NDArray[np.float32]
 
     def fit(self, corpus: Corpus, seed: int, tell: Tell) -> dict[int, str]:
         """Compute features if need be, and train on all training tasks that have some, for each platform."""
         self._features = store_features(corpus, self.settings.cache, tell, self.settings.network_files)
         self._corpus, self.networks = corpus, []
+        self._marks = kinds_of_tasks(corpus.whole.tasks)
         self.notes, unscored = self._features.notes(corpus), self._features.unscored(corpus)
         tasks = [task for task in corpus.training_tasks if task not in self._features.missing]
         if not tasks:
             return unscored
         programs = np.concatenate([corpus.whole.programs_of(task) for task in tasks])
-        largest = np.maximum(np.abs(self._features.of(programs)[0]).max(0, initial=0.0), 1e-6)
+        largest = np.maximum(np.abs(self._rows(programs)[0]).max(0, initial=0.0), 1e-6)
         for column, platform in enumerate(corpus.whole.platforms):
             tell(f"{self.name}, seed {seed}: {platform.name}")
             self.networks.append(self._trained(tasks, column, seed, largest))
@@ -187,7 +194,10 @@ class TenSetMLP:
 
     def _rows(self, programs: Programs) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         assert self._features is not None
-        return self._features.of(programs)[0], self._features.counts[programs]
+        assert self._corpus is not None
+        rows, owner = self._features.of(programs)
+        marks = self._marks[self._corpus.whole.task_index[programs][owner]]
+        return marked(rows, marks), self._features.counts[programs]
 
 
 def _batches(by_task: list[Programs], rng: np.random.Generator) -> list[Programs]:
