@@ -140,8 +140,9 @@ searches: $(VENV)/.package $(MS_VENV)/.package  ## compare searches again for do
 networks: $(VENV)/.package $(MS_VENV)/.package  ## time tuned networks beside their peers again for docs/networks.md (a day on two idle cores)
 	$(BIN)/python benchmarks/networks.py
 
-proof-breeding: $(VENV)/.package  ## replay 10,000 bred programs of every operator task through TVM (some ten minutes)
+proof-breeding: $(VENV)/.package $(MS_VENV)/.package  ## replay 10,000 bred programs of every operator task through TVM (half an hour)
 	$(BIN)/python benchmarks/breeding.py --write
+	$(MS_BIN)/python benchmarks/trace_breeding.py --write
 
 dataset: $(VENV)/.package  ## build the datasets of the shipped models from datasets/, with statistics
 	$(BIN)/tlp-tvm dataset build $(WARM) --replace --out build/dataset

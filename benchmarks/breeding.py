@@ -1,7 +1,8 @@
 """Does TVM replay what was bred natively, and is it what was bred?
 
-Set-up: of every operator task, for a CPU and for a CUDA target (no GPU is needed), programs bred over five
-generations, mutated and crossed, from a sample that TVM draws. What a GPU cannot run is bred too.
+Set-up: of every operator task of Ansor, for a CPU and for a CUDA target (no GPU is needed), programs bred over
+five generations, mutated and crossed, from a sample that TVM draws. What a GPU cannot run is bred too.
+`trace_breeding.py` asks the same of MetaSchedule.
 Checked: the steps after TVM's replay are those bred; the embedding is that of the live state, value for
 value; for a GPU, the native verdict is that on the live state.
 
@@ -14,18 +15,17 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from bred_programs import bred
 from marked_pages import put
 
-from tlp_tvm import _core
-from tlp_tvm.ansor.breeding.herd_scores import embedded
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.networks.tasks import OPERATORS, operator_task
 from tlp_tvm.ansor.reading.gpu_check import GpuCheck
 from tlp_tvm.ansor.reading.states import extract_states
+from tlp_tvm.breeding.herd_scores import embedded
 from tlp_tvm.layout import FeatureLayout
 
 TARGETS = ("llvm -mcpu=core-avx2 -num-cores=2", "cuda -arch=sm_70")
-GENERATIONS = 5
 BATCH = 500
 PAGE = Path(__file__).parent.parent / "docs" / "search.md"
 HEAD = "| task | target | bred | replayed | same embedding | same verdict for the GPU | sketches | forms |\n"
@@ -56,7 +56,7 @@ def proof(name: str, target: str, count: int) -> str:
     same = verdicts = 0
     for begin in range(0, len(herd), BATCH):
         part = herd.take(np.arange(begin, min(begin + BATCH, len(herd))))
-        found = stock.replayer.states(part, range(len(part)), len(part))
+        found = stock.replayer.programs(part, range(len(part)), len(part))
         places, states = np.array([i for i, _ in found]), [state for _, state in found]
         live, own = extract_states(states, layout), embedded(part, layout)[places]
         same += int((live == own).all((1, 2)).sum())
@@ -68,26 +68,6 @@ def proof(name: str, target: str, count: int) -> str:
         print(f"{name}, {target}: {times} not replayed: {reason}")
     shown = f"{stock.stock.sketches} | {stock.stock.forms}"
     return f"| {name} | {target.split(maxsplit=1)[0]} | {' | '.join(cells)} | {shown} |\n"
-
-
-def bred(stock: TaskStock, count: int) -> _core.Herd:
-    """So many different programs, or all that there are."""
-    known = herd = stock.sample
-    for seed in range(GENERATIONS):
-        children, _ = stock.stock.breed(
-            herd,
-            np.ones(len(herd)),
-            stock.plan,
-            count=2 * count // GENERATIONS + 1,
-            seed=seed,
-            known=known.hashes,
-            gpu=None,
-            threads=0,
-        )
-        if len(children):
-            herd, known = children, stock.stock.joined([known, children])
-    bred = known.take(np.arange(len(stock.sample), len(known)))
-    return bred.take(np.sort(np.random.default_rng(1).permutation(len(bred))[:count]))
 
 
 if __name__ == "__main__":

@@ -15,10 +15,11 @@ from own_command import MAIN, ROOT
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.store_rows import rows_of_states
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.ansor.search.policy import BATCH
-from tlp_tvm.ansor.search.scheduler import SearchSettings, measures_per_round, search
+from tlp_tvm.ansor.search.scheduler import SearchSettings, search
+from tlp_tvm.breeding.rounds import BATCH
 from tlp_tvm.cli.parts.common import files_of_networks
 from tlp_tvm.evaluation.baselines.baseline_settings import PUBLISHED_EPOCHS, BaselineSettings
+from tlp_tvm.evaluation.baselines.operator_kinds import kinds_of, marked
 from tlp_tvm.evaluation.baselines.tenset_mlp import StoreMLP, TenSetMLP
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.framework import framework_named
@@ -27,6 +28,7 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.measuring.stopping import StopOnInterrupt
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.tuning.history import History
+from tlp_tvm.tuning.tune_settings import measures_per_round
 
 load_tvm()
 from tvm.auto_scheduler.cost_model.cost_model import PythonBasedModel  # noqa: E402
@@ -83,7 +85,7 @@ class StoreModel(PythonBasedModel):  # type: ignore[misc]
     def predict(self, task: Any, states: Any) -> Any:
         """Scores; those that cannot be lowered are not bred from."""
         model = self._taught.get(str(task.workload_key), self._trained)
-        return model.scores(*rows_of_states(task, states)).astype(np.float32)
+        return model.scores(*_rows(task, states)).astype(np.float32)
 
     def update(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         """Train on, from what it was, with all that was measured of a task."""
@@ -92,10 +94,15 @@ class StoreModel(PythonBasedModel):  # type: ignore[misc]
         task = inputs[0].task
         known = self._known.setdefault(str(task.workload_key), [])
         known += [(each.state, latency_of(result)) for each, result in zip(inputs, results, strict=True)]
-        rows, counts = rows_of_states(task, [state for state, _ in known])
+        rows, counts = _rows(task, [state for state, _ in known])
         latencies = np.array([latency for _, latency in known])
         if np.isfinite(latencies).any():
             self._taught[str(task.workload_key)] = self._trained.taught(rows, counts, latencies)
+
+
+def _rows(task: Any, states: Any) -> tuple[Any, Any]:
+    rows, counts = rows_of_states(task, states)
+    return marked(rows, kinds_of(str(task.workload_key), str(task.desc))), counts
 
 
 class _Rounds(TaskSchedulerCallback):  # type: ignore[misc]

@@ -12,9 +12,9 @@
 #include <string>
 #include <utility>
 
-#include "ansor/breeding/population.h"
-#include "ansor/breeding/stock.h"
 #include "bindings/bindings.h"
+#include "breeding/population.h"
+#include "breeding/stock.h"
 
 namespace tlp_tvm {
 namespace bindings {
@@ -24,17 +24,20 @@ namespace bindings {
  * \note Let go of the GIL before taking the mutex: who holds it may wait for the GIL.
  */
 struct SharedStock {
-  ansor::breeding::Stock stock;
+  explicit SharedStock(const breeding::Species& species) : stock(species) {}
+
+  breeding::Stock stock;
   mutable std::shared_mutex mutex;
 };
 
 /*! \brief Some programs of a stock. */
 struct Herd {
   std::shared_ptr<SharedStock> owner;
-  ansor::breeding::Population programs;
+  breeding::Population programs;
 
-  const ansor::breeding::Stock& stock() const { return owner->stock; }
-  PrimitiveSequence Write(std::size_t i, ansor::breeding::Draft* draft) const {
+  const breeding::Stock& stock() const { return owner->stock; }
+  const Vocabulary& vocabulary() const { return *stock().species().vocabulary; }
+  PrimitiveSequence Write(std::size_t i, breeding::Draft* draft) const {
     return stock().Write(programs.form(i), programs.row(i), draft);
   }
   std::size_t Checked(std::size_t i) const {

@@ -8,14 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "ansor/breeding/breed.h"
 #include "ansor/gpu_check.h"
+#include "ansor/program_form.h"
 #include "ansor/state_reader.h"
 #include "ansor/steps.h"
 #include "bindings/bindings.h"
 #include "bindings/herd.h"
 #include "bindings/record_block.h"
+#include "breeding/breed.h"
 #include "core/error.h"
+#include "metaschedule/trace_form.h"
+#include "metaschedule/tuning_records.h"
 
 namespace py = pybind11;
 
@@ -23,14 +26,27 @@ namespace tlp_tvm {
 namespace bindings {
 namespace {
 
-using namespace ansor::breeding;  // NOLINT(google-build-using-namespace): this file is about them
+using namespace breeding;  // NOLINT(google-build-using-namespace): this file is about them
 using StockHandle = std::shared_ptr<SharedStock>;
 using Hashes = py::array_t<std::uint64_t, py::array::c_style>;
 using Weights = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
+StockHandle NewStock(const std::string& framework) {
+  for (const Species* species : {&ansor::ProgramSpecies(), &metaschedule::TraceSpecies()}) {
+    if (species->vocabulary->framework == framework) return std::make_shared<SharedStock>(*species);
+  }
+  throw std::invalid_argument("framework: expected ansor or metaschedule, found \"" + framework +
+                              "\"");
+}
+
 /*! \brief Takes programs in, one after the other; of one that is refused, says which it is. */
 template <typename ProgramAt>
-Herd AddAll(const StockHandle& stock, std::size_t count, ProgramAt program) {
+Herd AddAll(const StockHandle& stock, const Species& species, std::size_t count,
+            ProgramAt program) {
+  if (&stock->stock.species() != &species) {
+    throw std::invalid_argument(
+        "programs: expected those of the stock's framework, found another's");
+  }
   const py::gil_scoped_release release;
   const std::unique_lock<std::shared_mutex> lock(stock->mutex);
   std::vector<std::pair<std::size_t, Row>> added;
@@ -53,7 +69,8 @@ Herd AddStates(const StockHandle& stock, ansor::StateReader& reader, std::uintpt
   const ansor::abi::Array& states =
       reader.StatesOf(reinterpret_cast<const void*>(handle));  // which the caller holds
   ansor::ReadScratch scratch;
-  return AddAll(stock, static_cast<std::size_t>(states.size), [&](std::size_t i) {
+  const auto count = static_cast<std::size_t>(states.size);
+  return AddAll(stock, ansor::ProgramSpecies(), count, [&](std::size_t i) {
     scratch.batch.Clear();
     reader.Read(states, i, &scratch);
     return scratch.batch[0];
@@ -62,7 +79,13 @@ Herd AddStates(const StockHandle& stock, ansor::StateReader& reader, std::uintpt
 
 Herd AddRecords(const StockHandle& stock, const RecordBlock& block) {
   const Records records({&block});
-  return AddAll(stock, records.size(), [&](std::size_t i) { return records[i].program(); });
+  return AddAll(stock, ansor::ProgramSpecies(), records.size(),
+                [&](std::size_t i) { return records[i].program(); });
+}
+
+Herd AddTraces(const StockHandle& stock, const metaschedule::TuningBatch& block) {
+  return AddAll(stock, metaschedule::TraceSpecies(), block.sequences.size(),
+                [&](std::size_t i) { return block.sequences[i]; });
 }
 
 void RequireStock(const StockHandle& stock, const Herd& herd) {
@@ -201,13 +224,14 @@ void RegisterBreeding(py::module_& module) {
       .def("faults", &FaultsOf, py::arg("herd"),
            "Why each program cannot run (ansor::GpuFault), 0 where nothing speaks against it.");
   py::class_<SharedStock, StockHandle>(module, "Stock", "What a task's programs have shown.")
-      .def(py::init<>())
+      .def(py::init(&NewStock), py::arg("framework"))
       .def_property_readonly("sketches",
                              [](const SharedStock& s) { return s.stock.sketches().size(); })
       .def_property_readonly("forms", [](const SharedStock& s) { return s.stock.forms().size(); })
       .def("add_states", &AddStates, py::arg("reader"), py::arg("handle"),
            "Takes in the states of an Array, given its handle; returns them as a herd.")
       .def("add_records", &AddRecords, py::arg("block"), "Takes in the programs of records.")
+      .def("add_traces", &AddTraces, py::arg("block"), "Takes in the traces of a block.")
       .def("joined", &Joined, py::arg("herds"), "One herd after the other.")
       .def("cross", &CrossHerd, py::arg("programs"), py::arg("first"), py::arg("second"),
            py::arg("seed"), "The child of two programs of a sketch.")

@@ -6,10 +6,11 @@
 #include <optional>
 #include <vector>
 
+#include "ansor/program_form.h"
 #include "ansor/record_writer.h"
-#include "ansor/steps.h"
 #include "bindings/encode_all.h"
 #include "bindings/herd.h"
+#include "metaschedule/trace_json.h"
 #include "model/network.h"
 
 namespace py = pybind11;
@@ -18,8 +19,8 @@ namespace tlp_tvm {
 namespace bindings {
 namespace {
 
-using ansor::breeding::Draft;
-using ansor::breeding::Population;
+using breeding::Draft;
+using breeding::Population;
 using Lock = std::shared_lock<std::shared_mutex>;
 using Places = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
 
@@ -47,7 +48,7 @@ py::array_t<std::uint64_t> SequenceHashesOf(const Herd& herd) {
   py::array_t<std::uint64_t> hashes(static_cast<py::ssize_t>(herd.programs.size()));
   Draft draft;
   for (std::size_t i = 0; i < herd.programs.size(); ++i) {
-    hashes.mutable_data()[i] = HashOf(herd.Write(i, &draft), ansor::kVocabulary);
+    hashes.mutable_data()[i] = HashOf(herd.Write(i, &draft), herd.vocabulary());
   }
   return hashes;
 }
@@ -65,7 +66,7 @@ py::array_t<std::int64_t> FormsOf(const Herd& herd) {
  */
 template <typename Body>
 py::dict OverPrograms(const Herd& herd, const Encoder& encoder, int threads, Body body) {
-  RequireFramework(encoder, ansor::kVocabulary);
+  RequireFramework(encoder, herd.vocabulary());
   EncodingReport report;
   {
     // Safe without the GIL: a herd is not written to, its stock is locked, arrays are the caller's.
@@ -79,12 +80,12 @@ py::dict OverPrograms(const Herd& herd, const Encoder& encoder, int threads, Bod
       report.Add(part);
     });
   }
-  return ReportOf(report, ansor::kVocabulary);
+  return ReportOf(report, herd.vocabulary());
 }
 
 py::dict Encode(const Herd& herd, const Encoder& encoder, Embedding out, int threads) {
   const std::size_t size = encoder.layout().size();
-  float* const data = EmbeddingOf(out, herd.programs.size(), encoder, ansor::kVocabulary);
+  float* const data = EmbeddingOf(out, herd.programs.size(), encoder, herd.vocabulary());
   return OverPrograms(herd, encoder, threads,
                       [&](std::size_t begin, std::size_t end, EncodingReport* report) {
                         Draft draft;
@@ -168,15 +169,17 @@ void RegisterHerd(py::module_& module) {
           "steps",
           [](const Herd& herd, std::size_t i) {
             Draft draft;
-            return StepsOf(herd.Write(herd.Checked(i), &draft), ansor::kVocabulary);
+            return StepsOf(herd.Write(herd.Checked(i), &draft), herd.vocabulary());
           },
           py::arg("i"), "The record form of program i.")
       .def(
           "text",
           [](const Herd& herd, std::size_t i) {
+            const bool is_ansors = &herd.stock().species() == &ansor::ProgramSpecies();
+            const auto write = is_ansors ? &ansor::WriteSteps : &metaschedule::WriteTrace;
             Draft draft;
             std::string text;
-            ansor::WriteSteps(herd.Write(herd.Checked(i), &draft), &text);
+            write(herd.Write(herd.Checked(i), &draft), &text);
             return text;
           },
           py::arg("i"), "The same as JSON.")

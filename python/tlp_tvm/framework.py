@@ -359,7 +359,6 @@ class Framework(Protocol):
 
         Raises:
             NetworkError: there is no such task.
-            TuningError: the framework's programs are not bred natively.
         """
         ...
 

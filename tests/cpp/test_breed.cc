@@ -5,13 +5,14 @@
 #include <set>
 #include <string>
 
-#include "ansor/breeding/breed.h"
-#include "ansor/breeding/tiles.h"
+#include "ansor/program_form.h"
+#include "breeding/breed.h"
+#include "breeding/tiles.h"
 #include "check.h"
 #include "core/error.h"
 #include "programs.h"
 
-using namespace tlp_tvm::ansor::breeding;  // NOLINT(google-build-using-namespace): under test
+using namespace tlp_tvm::breeding;  // NOLINT(google-build-using-namespace): under test
 using programs::Another;
 using programs::Elsewhere;
 using programs::Product;
@@ -45,7 +46,7 @@ std::set<Lengths> Moves(std::int64_t extent, const Lengths& lengths, std::int64_
 
 /*! \brief A stock, and a population of what it took in. */
 struct Bred {
-  Stock stock;
+  Stock stock{tlp_tvm::ansor::ProgramSpecies()};
   Population parents{0, 1};
   Tally tally;
 

@@ -1,7 +1,8 @@
 // Programs taken apart into form and genes, and put together again.
 #include <string>
 
-#include "ansor/breeding/stock.h"
+#include "ansor/program_form.h"
+#include "breeding/stock.h"
 #include "check.h"
 #include "core/error.h"
 #include "programs.h"
@@ -12,13 +13,13 @@ using programs::Product;
 using programs::Read;
 using programs::Text;
 using tlp_tvm::RecordError;
-using tlp_tvm::ansor::breeding::Draft;
-using tlp_tvm::ansor::breeding::Stock;
+using tlp_tvm::breeding::Draft;
+using tlp_tvm::breeding::Stock;
 
 namespace {
 
 void AddOne(const std::string& steps) {
-  Stock stock;
+  Stock stock(tlp_tvm::ansor::ProgramSpecies());
   stock.Add(Read({steps})[0]);
 }
 
@@ -28,7 +29,7 @@ TEST(AProgramIsWrittenAsItWasRead) {
   const std::vector<std::string> texts = {Product(), Product("[1, 1, 1]", "0, 1, 2", "3", "16"),
                                           Product("[8, 8, 8]", "0", "5"), Elsewhere(), Another()};
   const Read read(texts);
-  Stock stock;
+  Stock stock(tlp_tvm::ansor::ProgramSpecies());
   Draft draft;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const auto [form, row] = stock.Add(read[i]);
@@ -42,7 +43,7 @@ TEST(AProgramIsWrittenAsItWasRead) {
 }
 
 TEST(LoopsBehindTheFusedOnesMoveWithThem) {
-  Stock stock;
+  Stock stock(tlp_tvm::ansor::ProgramSpecies());
   auto [form, row] = stock.Add(Read({Product()})[0]);
   Draft draft;
   const auto fuse = stock.forms()[form].fuses[0];
@@ -54,7 +55,7 @@ TEST(LoopsBehindTheFusedOnesMoveWithThem) {
 }
 
 TEST(HashesDifferWhereGenesOrFormsDo) {
-  Stock stock;
+  Stock stock(tlp_tvm::ansor::ProgramSpecies());
   const Read read({Product(), Product("[2, 4, 8]"), Product(), Elsewhere()});
   std::vector<std::uint64_t> hashes;
   for (std::size_t i = 0; i < 4; ++i) {
@@ -96,7 +97,7 @@ TEST(WhatNoSearchDrewIsRefused) {
 }
 
 TEST(ARefusedProgramLeavesTheStockAsItWas) {
-  Stock stock;
+  Stock stock(tlp_tvm::ansor::ProgramSpecies());
   stock.Add(Read({Product()})[0]);
   EXPECT_THROWS(stock.Add(Read({R"([["SP", 2, 0, 512, [4, 0], 1]])"})[0]), RecordError,
                 "step 0: expected lengths between 1 and 2147483647, found 0; breed programs that a "

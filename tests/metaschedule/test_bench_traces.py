@@ -15,6 +15,7 @@ from tlp_tvm.bench.extract_result import TraceExtractResult, ratio_of_all
 from tlp_tvm.cli.app import app
 from tlp_tvm.cli.parts.bench_tables import trace_table
 from tlp_tvm.framework import framework_named
+from tlp_tvm.metaschedule.benching import breed as breed_traces
 from tlp_tvm.metaschedule.benching import extract as extract_traces
 from tlp_tvm.metaschedule.benching import score as score_traces
 from tlp_tvm.metaschedule.reading import traces
@@ -81,3 +82,18 @@ def test_scores_that_are_no_numbers_are_not_timed(monkeypatch: pytest.MonkeyPatc
 def test_an_unknown_framework_is_refused(command: str) -> None:
     result = CliRunner().invoke(app, ["bench", command, "--framework", "other"])
     assert result.exit_code == 2
+
+
+def test_every_stage_of_breeding_is_timed_for_both_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breed_traces, "POPULATION", 16)
+    monkeypatch.setattr(breed_traces, "WANTED", 4)
+    command = ["bench", "breed", *MS, "--programs", "100", "--rounds", "1", "--json"]
+    result = CliRunner().invoke(app, command)
+
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout.strip().splitlines()[-1])
+    assert [entry["target"].split()[0] for entry in figures["breed"]] == ["llvm", "cuda"]
+    for entry in figures["breed"]:
+        assert entry["bred"] > entry["bred_embedded"] > 0
+        assert entry["ratio"] == entry["bred_scored"] / entry["tvm"] > 0
+        assert 0 < entry["tvm_scoring"] < 1

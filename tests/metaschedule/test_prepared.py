@@ -18,7 +18,7 @@ from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.networks.prepared import prepared
 from tlp_tvm.metaschedule.reading.traces import extract_traces
 from tlp_tvm.metaschedule.search.programs import applied
-from tlp_tvm.metaschedule.search.tvms_evolution import drawn, ready_search
+from tlp_tvm.metaschedule.search.tvms_sample import drawn, ready_search
 from tlp_tvm.metaschedule.search.zero_shot import MOST_WORK, POPULATION, choose_program, operations
 
 
@@ -57,7 +57,7 @@ def test_programs_that_compute_over_and_over_are_not_chosen() -> None:
     def of_most_work(embeddings: np.ndarray) -> np.ndarray:
         return np.array([ranks[row.tobytes()] for row in embeddings], np.float32)
 
-    context = ready_search(task, 1, population=POPULATION, least=POPULATION, generations=0)
+    context = ready_search(task, 1, POPULATION)
     drawn_ones = drawn(context, POPULATION)
     work = [operations(program.mod) for program in drawn_ones]
     rows = extract_traces(drawn_ones, FeatureLayout.preset("metaschedule"))

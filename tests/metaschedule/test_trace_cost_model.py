@@ -20,7 +20,7 @@ from tlp_tvm.metaschedule.networks.workloads import TARGETS, workload
 from tlp_tvm.metaschedule.reading.records import read_tuning_records
 from tlp_tvm.metaschedule.reading.traces import extract_traces
 from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
-from tlp_tvm.metaschedule.search.tuner import without_nameless_handlers
+from tlp_tvm.metaschedule.search.tvms_search import without_nameless_handlers
 from tlp_tvm.model.checkpoint import save_checkpoint
 
 LAYOUT = FeatureLayout.preset("metaschedule")

@@ -20,6 +20,7 @@ FLOORS = (
     ("pretrained", "machine", "metrics"),
     ("model",),
     ("adapting",),
+    ("breeding",),
     ("measuring",),
     ("framework",),
     ("records",),

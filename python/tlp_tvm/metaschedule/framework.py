@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.adapting.program_source import Prior, ProgramSource
-from tlp_tvm.errors import CollectionError, DatasetError, NetworkError, TuningError
+from tlp_tvm.errors import CollectionError, DatasetError, NetworkError
 from tlp_tvm.framework import Contender, OnErrors, Pool, Tell
 from tlp_tvm.machine.checks import Check
 from tlp_tvm.measuring.child import WARM, Outcome
@@ -32,7 +32,7 @@ class _MetaSchedule:
 
     name = "metaschedule"
     title = "MetaSchedule, of TVM 0.25 to 0.27"
-    population = 256
+    population = 512
     default_model = "epyc-metaschedule"
     log = "database_tuning_record.json"
     layouts = ("metaschedule",)
@@ -221,10 +221,14 @@ class _MetaSchedule:
     def bench_breed(
         self, task: str, count: int, gpu: bool, how: Mapping[str, Any], tell: Tell
     ) -> Sequence[Any]:
-        raise TuningError(
-            "`framework` metaschedule: expected one whose programs are bred natively, found one "
-            "that TVM breeds; choose ansor"
-        )
+        from tlp_tvm.metaschedule.benching.breed import bench_breed_traces
+
+        kinds = ("llvm", "cuda") if gpu else ("llvm",)
+        return [
+            bench_breed_traces(name, kind, count=count, progress=tell, **how)
+            for name in _workloads(task)
+            for kind in kinds
+        ]
 
 
 def _workloads(task: str) -> list[str]:

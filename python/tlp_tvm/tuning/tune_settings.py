@@ -22,6 +22,16 @@ MOST_PER_ROUND = 16
 """Most programs of a round by default; a round's evolution takes about as long as measuring that many."""
 
 
+def measures_per_round(trials: int, tasks: int) -> int:
+    """Programs of a round that give every task two rounds, but not more than are worth an evolution.
+
+    Args:
+        trials: programs to measure in all.
+        tasks: of the network.
+    """
+    return max(1, min(MOST_PER_ROUND, trials // (2 * tasks)))
+
+
 @dataclass(frozen=True)
 class TuneSettings:
     """What to tune and how.

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from programs import tiny_config
 from tlp_tvm import _core
 from tlp_tvm.ansor.benching import breed
-from tlp_tvm.ansor.breeding.replay import Replayer
+from tlp_tvm.ansor.breeding.replay import StateReplayer
 from tlp_tvm.bench.breed_result import BreedResult
 from tlp_tvm.cli.app import app
 from tlp_tvm.cli.parts.bench_tables import breed_table
@@ -54,10 +54,10 @@ def test_every_stage_is_timed_for_both_targets(model: Path) -> None:
 
 
 def test_what_tvm_does_not_replay_is_not_timed(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Replayer, herd: _core.Herd, i: int) -> None:
+    def refuse(self: StateReplayer, herd: _core.Herd, i: int) -> None:
         self.counts.refuse("no loop 9")
 
-    monkeypatch.setattr(Replayer, "state", refuse)
+    monkeypatch.setattr(StateReplayer, "program", refuse)
     with pytest.raises(
         AssertionError, match=r"expected TVM to replay what was bred, found .*'no loop 9': 32"
     ):

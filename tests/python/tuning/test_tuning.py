@@ -22,7 +22,6 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.inside import SLOWEST
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.ansor.search.scheduler import measures_per_round
 from tlp_tvm.errors import ModelFileError, NetworkError, TuningError
 from tlp_tvm.folder_lock import held
 from tlp_tvm.layout import FeatureLayout
@@ -33,7 +32,7 @@ from tlp_tvm.model.checkpoint import save_checkpoint
 from tlp_tvm.pages.past_run import read_run
 from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_observer import TuneObserver
-from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
+from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings, measures_per_round
 
 NETWORK, TASKS, TRIALS, MORE = "mlp", 4, 8, 5
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"

@@ -13,27 +13,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from tlp_tvm import _core
-from tlp_tvm.ansor.breeding.herd_scores import embedded
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.reading.states import extract_states
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.sampling import drawn_states
+from tlp_tvm.bench.breed_rates import CHECKED, BreedStages
 from tlp_tvm.bench.breed_result import BreedResult
 from tlp_tvm.bench.cores import cores
-from tlp_tvm.bench.timing import costs_of
+from tlp_tvm.breeding.herd_scores import embedded
 from tlp_tvm.model.checkpoint import load_model
-from tlp_tvm.model.scoring import MEAN, platform_or_mean
+from tlp_tvm.model.scoring import platform_or_mean
 
 CPU_TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 CUDA_TARGET = "cuda -arch=sm_70"
-
-CHECKED = 32
-"""Children that TVM replays before anything is timed."""
 
 POPULATION = 512
 """Of TVM's evolution, as this project's searches used it."""
@@ -76,45 +70,16 @@ def bench_breed(
     """
     task, scorer = operator_task(task_name, target), load_model(model)
     platform = platform_or_mean(scorer, target)
-    head = -1 if platform == MEAN else scorer.column(platform)
-    network, encoder = scorer.native, scorer.layout.encoder
-    if network is None:
-        raise AssertionError("expected a model with a native network")
     with cores(threads) as used:
         progress(f"{task_name}, {target}: sampling")
-        stock = TaskStock(task, 1)
-        seeds = iter(range(1, 10**9))
-
-        def bred() -> _core.Herd:
-            parents = stock.sample
-            herd, _ = stock.stock.breed(
-                parents,
-                np.ones(len(parents)),
-                stock.plan,
-                count=count,
-                seed=next(seeds),
-                known=parents.hashes,
-                gpu=stock.gpu,
-                threads=used,
-            )
-            return herd
-
-        def scored(herd: _core.Herd) -> Any:
-            return herd.score(encoder, network, head, np.empty(0, np.intp), used)
-
+        stages = BreedStages(TaskStock(task, 1), scorer, platform, count, used)
         progress(f"{task_name}, {target}: checking")
-        herd = bred()
-        _check(stock, herd, scorer.layout)
+        herd = stages.bred()
+        part, states = stages.checked(herd)
+        if (extract_states(states, scorer.layout) != embedded(part, scorer.layout)).any():
+            raise AssertionError("expected the embeddings of TVM's states to be those bred, found others")
         progress(f"{task_name}, {target}: timing, {rounds} rounds")
-        X = embedded(herd, scorer.layout)
-        works = {
-            "bred": bred,
-            "embedded": lambda: herd.encode(encoder, X, used),
-            "scored": lambda: scored(herd),
-            "network": lambda: network.score(X, head, used),
-            "bred_scored": lambda: scored(bred()),
-        }
-        rates = {name: len(herd) / cost.seconds for name, cost in costs_of(works, rounds=rounds).items()}
+        rates = stages.rates(herd, rounds)
         progress(f"{task_name}, {target}: TVM's evolution")
         tvm, share = _tvms(task, _Counting(scorer, platform), rounds)
     return BreedResult(
@@ -124,19 +89,10 @@ def bench_breed(
         programs=count,
         threads=used,
         rounds=rounds,
-        bred_embedded=1 / (1 / rates["bred"] + 1 / rates["embedded"]),
         tvm=tvm,
         tvm_scoring=share,
         **rates,
     )
-
-
-def _check(stock: TaskStock, herd: _core.Herd, layout: Any) -> None:
-    part = herd.take(np.arange(min(CHECKED, len(herd))))
-    states = stock.replayer.states(part, range(len(part)), len(part))
-    bred = embedded(part, layout)
-    if len(states) < len(part) or (extract_states([state for _, state in states], layout) != bred).any():
-        raise AssertionError(f"expected TVM to replay what was bred, found {stock.replayer.counts}")
 
 
 def _tvms(task: Any, model: _Counting, rounds: int) -> tuple[float, float]:

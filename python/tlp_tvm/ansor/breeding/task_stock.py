@@ -1,4 +1,4 @@
-"""What breeds of one task: TVM draws a first sample once, and everything else comes of it."""
+"""What breeds of one of Ansor's tasks."""
 
 from __future__ import annotations
 
@@ -6,27 +6,20 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from tlp_tvm import _core
-from tlp_tvm.ansor.breeding.replay import Replayer
+from tlp_tvm.ansor.breeding.replay import StateReplayer
 from tlp_tvm.ansor.breeding.rules import plan_for
 from tlp_tvm.ansor.reading.gpu_check import GpuCheck
 from tlp_tvm.ansor.reading.states import as_array, reader
 from tlp_tvm.ansor.search.sampling import drawn_states
+from tlp_tvm.breeding.breeder import Breeder
 
 SAMPLED = 256
 """Random programs that TVM draws of a task: they show its sketches, and where stages may be computed."""
 
 
-class TaskStock:
-    """The programs of one task that breed.
-
-    Attributes:
-        stock: their forms, natively.
-        plan: how children differ from their parents.
-        gpu: what the task's GPU can run; None for a CPU.
-    """
+class TaskStock(Breeder):
+    """The programs of one of Ansor's tasks that breed."""
 
     def __init__(self, task: Any, seed: int, sampled: int = SAMPLED) -> None:
         """Prepare; nothing is drawn yet.
@@ -36,7 +29,7 @@ class TaskStock:
             seed: of the sample.
             sampled: random programs that TVM draws, about.
         """
-        self.stock = _core.Stock()
+        self.stock = _core.Stock("ansor")
         self.plan = plan_for(task)
         self.gpu = GpuCheck(task).rules
         self._task, self._seed, self._sampled = task, seed, sampled
@@ -47,9 +40,9 @@ class TaskStock:
         return self.distinct([self.add(self._drawn)])
 
     @functools.cached_property
-    def replayer(self) -> Replayer:
+    def replayer(self) -> StateReplayer:
         """Gives TVM's states of what was bred."""
-        return Replayer(self._task)
+        return StateReplayer(self._task)
 
     @functools.cached_property
     def _drawn(self) -> list[Any]:
@@ -66,13 +59,3 @@ class TaskStock:
         """
         array = as_array(states)
         return self.stock.add_states(reader(), array.handle.value)
-
-    def distinct(self, herds: Sequence[_core.Herd]) -> _core.Herd:
-        """The programs of some herds, each once.
-
-        Args:
-            herds: of this stock.
-        """
-        joined = self.stock.joined(list(herds))
-        _, first = np.unique(joined.hashes, return_index=True)
-        return joined.take(np.sort(first))

@@ -8,7 +8,8 @@ from typing import IO, Any
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.measuring.pools import StatePool
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.ansor.search.policy import BATCH, ChoosingPolicy
+from tlp_tvm.ansor.search.policy import ChoosingPolicy
+from tlp_tvm.breeding.rounds import BATCH
 from tlp_tvm.comparison.stopwatch import timed
 from tlp_tvm.framework import Contender
 from tlp_tvm.latency import latency_of

@@ -9,21 +9,11 @@ from typing import Any
 
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.ansor.search.policy import BATCH, ChoosingPolicy, measure
-from tlp_tvm.ansor.search.spending import spend
+from tlp_tvm.ansor.search.policy import ChoosingPolicy, measure
+from tlp_tvm.breeding.rounds import BATCH
+from tlp_tvm.breeding.spending import spend
 from tlp_tvm.measuring.stopping import StopOnInterrupt
 from tlp_tvm.tuning.history import History
-from tlp_tvm.tuning.tune_settings import MOST_PER_ROUND
-
-
-def measures_per_round(trials: int, tasks: int) -> int:
-    """Programs of a round that give every task two rounds, but not more than are worth an evolution.
-
-    Args:
-        trials: programs to measure in all.
-        tasks: of the network.
-    """
-    return max(1, min(MOST_PER_ROUND, trials // (2 * tasks)))
 
 
 @dataclass(frozen=True)

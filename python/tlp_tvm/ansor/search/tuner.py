@@ -30,7 +30,7 @@ from tlp_tvm.ansor.networks.library import save_tuned
 from tlp_tvm.ansor.networks.profile import profile
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.ansor.search.scheduler import SearchSettings, measures_per_round, search
+from tlp_tvm.ansor.search.scheduler import SearchSettings, search
 from tlp_tvm.ansor.search.similar import similar_programs
 from tlp_tvm.ansor.search.zero_shot import choose_programs
 from tlp_tvm.errors import TuningError
@@ -45,7 +45,7 @@ from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import RunFolder, read_run
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
-from tlp_tvm.tuning.tune_settings import TuneSettings
+from tlp_tvm.tuning.tune_settings import TuneSettings, measures_per_round
 from tlp_tvm.tuning.warm_start import gather, sources_of
 
 

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.ansor.breeding.evolution import evolve
-from tlp_tvm.ansor.breeding.herd_scores import model_scores
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.tasks import NVIDIA_GPU
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.second_opinion import SecondOpinion
+from tlp_tvm.breeding.evolution import evolve
+from tlp_tvm.breeding.herd_scores import model_scores
 from tlp_tvm.files import write_whole
 
 MADE_UP_COST = 1e9
@@ -80,12 +80,13 @@ def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: i
     """
     stock = TaskStock(task, seed)
     opinion = SecondOpinion.of(cost_model, task)
-    scores, count = model_scores(cost_model, task), CANDIDATES if opinion is None else ASKED
+    scores = model_scores(cost_model, str(task.workload_key), str(task.target))
+    count = CANDIDATES if opinion is None else ASKED
     found = evolve(stock, stock.sample, scores, population=population, count=count, seed=seed)
     places = range(len(found.herd))
-    states: Iterable[Any] = (stock.replayer.state(found.herd, i) for i in places)
+    states: Iterable[Any] = (stock.replayer.program(found.herd, i) for i in places)
     if opinion is not None:
-        states = opinion.best(stock.replayer.states(found.herd, places, count), found.scores)
+        states = opinion.best(stock.replayer.programs(found.herd, places, count), found.scores)
     return next((state for state in states if state is not None and can_be_compiled(task, state)), None)
 
 

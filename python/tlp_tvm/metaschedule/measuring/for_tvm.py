@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,9 @@ from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.measuring.child import Outcome
 from tlp_tvm.measuring.pool import reason_of
 from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.measuring.on_disk import bring_to_disk
 from tlp_tvm.metaschedule.measuring.pools import Measurable, TracePool, arguments_of
-from tlp_tvm.tuning.tune_progress import Progress, not_written
+from tlp_tvm.tuning.tune_progress import Progress
 
 load_tvm()
 
@@ -111,18 +110,8 @@ class Synced(PyMeasureCallback):  # type: ignore[misc]
         self.files, self.progress = files, progress
 
     def apply(self, _scheduler: Any, _task: int, _candidates: Any, _built: Any, _results: Any) -> None:
-        """After each round of a task, once TVM has written its records; TVM itself checks no write."""
-        for file in self.files:
-            try:
-                with file.open("rb") as opened:
-                    os.fsync(opened.fileno())
-                    opened.seek(max(0, os.fstat(opened.fileno()).st_size - 1))
-                    whole = opened.read() in (b"", b"\n")
-                if not whole:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
-            except OSError as error:
-                self.progress.error = not_written(file, error)
-                raise self.progress.error from error
+        """After each round of a task, once TVM has written its records."""
+        bring_to_disk(self.files, self.progress)
 
 
 @derived_object

@@ -78,6 +78,12 @@ def steps(traces: Any) -> list[list[list[Any]]]:
     return reader().steps(array.__chandle__()) if len(array) else []
 
 
+def texts_of(traces: Any) -> list[str]:
+    """The JSON of every trace, written natively, as records have it."""
+    array = as_array(traces)
+    return list(reader().json(array.__chandle__())) if len(array) else []
+
+
 def json_of(trace: Any) -> str:
     """The JSON of a trace as TVM's own `as_json` says it: the slow route, for any TVM with MetaSchedule."""
     inner = getattr(trace, "sch", trace)

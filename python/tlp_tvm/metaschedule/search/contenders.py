@@ -56,6 +56,8 @@ def search_of(
 ) -> Callable[[int], None]:
     """A search of a task; see `Framework.searcher`."""
     load_tvm()
+    if contender.model.startswith("tlp"):
+        return _our_search(contender, task, seed, scorer, pool, spent)
     from tvm.s_tir import meta_schedule as ms
 
     context = ms.TuneContext(
@@ -67,7 +69,7 @@ def search_of(
         rand_state=seed + 1,
         num_threads=cores_of(task.target),
     )
-    model = _timed_model(_model_of(contender, scorer, task.target), spent)
+    model = _timed_model(_model_of(contender, task.target), spent)
     database = ms.database.MemoryDatabase()
     workload = database.commit_workload(task.module)
     context.pre_tuning(trials, contender.per_round, context.generate_design_space(), database, model)
@@ -94,10 +96,34 @@ def search_of(
     return one_round
 
 
-def _model_of(contender: Contender, scorer: Any, target: Any) -> Any:
-    from tvm.s_tir import meta_schedule as ms
-
+def _our_search(
+    contender: Contender,
+    task: TraceTask,
+    seed: int,
+    scorer: Any,
+    pool: NotingPool,
+    spent: dict[str, float],
+) -> Callable[[int], Any]:
     from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
+    from tlp_tvm.metaschedule.search.trace_search import TraceSearch
+
+    def measure(schedules: list[Any]) -> list[float]:
+        costs = pool.measure([Measurable(task.id, each.mod, task.target) for each in schedules])
+        return [latency_of_costs(each) if each else float("inf") for each in costs]
+
+    class Timed(TraceSearch):
+        def _learn(self, herd: Any, latencies: Sequence[float]) -> None:
+            timed("learn", super()._learn, spent)(herd, latencies)
+
+    online = contender.model == "tlp-online"
+    model = TLPCostModel(scorer, platform_or_mean(scorer, flags_of(task.target)), online=online)
+    search = Timed(task, model, measure, population=contender.population, seed=seed + 1, diverse=online)
+    search.scores = timed("score", search.scores, spent)
+    return search.one_round
+
+
+def _model_of(contender: Contender, target: Any) -> Any:
+    from tvm.s_tir import meta_schedule as ms
 
     if contender.model == "xgb":
         # TVM's default of 100 would leave two rounds of 64 to chance; this is one, as in Ansor's scheduler.
@@ -108,10 +134,7 @@ def _model_of(contender: Contender, scorer: Any, target: Any) -> Any:
         from tlp_tvm.metaschedule.search.tvms_mlp import working_mlp
 
         return working_mlp()
-    if contender.model == "random":
-        return ms.cost_model.RandomModel()
-    platform = platform_or_mean(scorer, flags_of(target))
-    return TLPCostModel(scorer, platform, online=contender.model == "tlp-online")
+    return ms.cost_model.RandomModel()
 
 
 def _timed_model(model: Any, spent: dict[str, float]) -> Any:

@@ -13,18 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm import _core
-from tlp_tvm.adapting.program_source import SPARE, Prior, ProgramSource
+from tlp_tvm.adapting.program_source import SPARE, ProgramSource
+from tlp_tvm.breeding.evolution import evolve
+from tlp_tvm.breeding.herd_scores import scores_by
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.breeding.trace_stock import TraceStock
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.measuring.pools import Measurable
 from tlp_tvm.metaschedule.measuring.work import Serialized
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import read_batch
-from tlp_tvm.metaschedule.reading.traces import as_array, reader
-from tlp_tvm.metaschedule.search.tvms_evolution import LAYOUT, bred, drawn, ready_search
+from tlp_tvm.metaschedule.reading.traces import texts_of
+from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT, drawn, ready_search
 from tlp_tvm.record_batch import RecordBatch
-
-_POPULATION = 64
-"""Programs that breed. Breeding one costs TVM 5 to 50 ms, as every child's trace is applied anew."""
 
 _GENERATIONS = 2
 
@@ -71,21 +72,22 @@ class TraceSource(ProgramSource):
         return [TraceProgram(self.task, text) for text in batch.step_texts(rows)]
 
     def _random(self, count: int, seed: int) -> list[Any]:
-        return self._inputs(drawn(self._search(seed, count), count))
+        return self._inputs(drawn(ready_search(self.task, seed, count), count))
 
     def _bred(self, count: int, seed: int) -> list[Any]:
-        context = self._search(seed, _POPULATION // 2, self.expected)
-        return self._inputs(bred(context, drawn(context, _POPULATION // 2), count + SPARE))
-
-    def _search(self, seed: int, least: int, expected: Prior | None = None) -> Any:
-        return ready_search(
-            self.task,
-            seed,
-            population=_POPULATION,
-            least=least,
-            generations=_GENERATIONS,
-            expected=expected,
-        )
+        stock = TraceStock(self.task, seed)
+        scores = scores_by(FeatureLayout.preset(LAYOUT), self.expected)
+        wanted = len(self.known) + count + SPARE
+        how: dict[str, Any] = {"population": self.population, "seed": seed, "generations": _GENERATIONS}
+        found = evolve(stock, stock.sample, scores, count=wanted, **how)
+        new: list[Any] = []
+        for i in range(len(found.herd)):
+            if len(new) == count:
+                break
+            schedule = stock.replayer.program(found.herd, i)
+            made = self._inputs([] if schedule is None else [schedule])
+            new += [] if self.known.issuperset(self._block(made).hashes().tolist()) else made
+        return new
 
     def _block(self, inputs: Sequence[Any]) -> _core.TraceBlock:
         text = "".join(f"{program.trace}\n" for program in inputs)
@@ -95,11 +97,8 @@ class TraceSource(ProgramSource):
         schedules = list(schedules)
         if not schedules:
             return []
-        array = as_array(schedules)
-        texts = reader().json(array.__chandle__())
-        return [
-            TraceProgram(self.task, text, schedule) for text, schedule in zip(texts, schedules, strict=True)
-        ]
+        pairs = zip(texts_of(schedules), schedules, strict=True)
+        return [TraceProgram(self.task, text, schedule) for text, schedule in pairs]
 
 
 def applied(module: Any, trace: str) -> Any:

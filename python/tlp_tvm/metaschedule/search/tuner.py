@@ -1,4 +1,4 @@
-"""MetaSchedule's part of a tuning (`tuning.tuner_protocol.Tuner`): Relax networks, TVM's own search.
+"""MetaSchedule's part of a tuning (`tuning.tuner_protocol.Tuner`): Relax networks.
 
 The run's folder is a working folder of MetaSchedule too: its database is all that says what was measured.
 """
@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import logging
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -26,6 +24,7 @@ from tlp_tvm.metaschedule.networks.builtin import canonical_name, network_from, 
 from tlp_tvm.metaschedule.networks.library import save_tuned
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import RECORDS
+from tlp_tvm.metaschedule.search.tvms_search import TvmsSearch
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
@@ -35,7 +34,7 @@ from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import RunFolder
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
-from tlp_tvm.tuning.tune_settings import MOST_PER_ROUND, TuneSettings
+from tlp_tvm.tuning.tune_settings import TuneSettings
 
 CHOICES = "chosen"
 """Folder, in a run's, of what the model chose without measuring."""
@@ -47,7 +46,6 @@ _ANSORS = {
     "shapes": {},
     "warm_start": (),
     "similar": False,
-    "choose": "diverse",
 }
 """Settings that it does not have -> what they must be."""
 
@@ -121,44 +119,23 @@ class RelaxTuner:
     def search(
         self, folder: RunFolder, history: History, pool: Any, stop: StopOnInterrupt, progress: Progress
     ) -> None:
-        from tvm.s_tir import meta_schedule as ms
-        from tvm.s_tir.meta_schedule.relax_integration import extracted_tasks_to_tune_contexts
+        database, files = _database(folder.path), [folder.log, folder.path / WORKLOADS]
+        if not self._learns:
+            left = self._settings.trials - len(history)
+            how = TvmsSearch(self._settings, self._target, left, self._observer)
+            how.run(self._tasks, self._cost_model, pool, database, files, progress)
+            return
+        from tlp_tvm.metaschedule.search.network_search import Recorder, search
 
-        from tlp_tvm.metaschedule.measuring.for_tvm import OnRound, Synced, builder_and_runner
-
-        settings = self._settings
-        with without_nameless_handlers():
-            contexts, weights = extracted_tasks_to_tune_contexts(
-                [task.task for task in self._tasks],
-                str(folder.path),
-                strategy=ms.search_strategy.EvolutionarySearch(population_size=settings.population),
-                num_threads=cores_of(self._target),
-                seed=settings.seed,
-            )
-        builder, runner = builder_and_runner(pool, progress.measured)
-
-        def on_round(task: int, latencies: list[float]) -> None:
-            for latency in latencies:
-                progress.ran(task, latency)
-            self._observer.round(self._tasks[task].desc)
-
-        callbacks = ms.measure_callback
-        ms.tune_tasks(
-            tasks=contexts,
-            task_weights=weights,
-            work_dir=str(folder.path),
-            max_trials_global=settings.trials - len(history),
-            num_trials_per_iter=settings.measures_per_round or MOST_PER_ROUND,
-            builder=builder,
-            runner=runner,
-            database=_database(folder.path),
-            cost_model=self._cost_model,
-            measure_callbacks=[
-                callbacks.AddToDatabase(),
-                Synced([folder.log, folder.path / WORKLOADS], progress),
-                callbacks.UpdateCostModel(),
-                OnRound(on_round),
-            ],
+        search(
+            self._tasks,
+            self._cost_model,
+            Recorder(pool, database, files, progress),
+            folder.log,
+            history,
+            self._settings,
+            stop=stop,
+            on_round=lambda i: self._observer.round(self._tasks[i].desc),
         )
 
     def choose(self, folder: RunFolder, chosen_before: bool, stop: StopOnInterrupt) -> None:
@@ -229,20 +206,6 @@ def _check(settings: TuneSettings) -> None:
         raise TuningError(
             f"{given[0]}: expected options that metaschedule has, found one of ansor's; leave it out"
         )
-
-
-@contextmanager
-def without_nameless_handlers() -> Iterator[None]:
-    """TVM asks every handler of its logger for its name, and stops at one that has none."""
-    logger = logging.getLogger("tvm.s_tir.meta_schedule")
-    nameless = [handler for handler in logger.handlers if handler.get_name() is None]
-    for handler in nameless:
-        logger.removeHandler(handler)
-    try:
-        yield
-    finally:
-        for handler in nameless:
-            logger.addHandler(handler)
 
 
 def _database(out: Path) -> Any:

@@ -1,4 +1,4 @@
-"""Choosing without measuring: the model alone takes a program of each task, out of those that TVM breeds.
+"""Choosing without measuring: the model alone takes a program of each task, out of those that are bred.
 
 The choices become records of a database. Their cost is made up, and marked as that: a billion seconds
 (`MADE_UP_COST`), so any program that was really measured beats them.
@@ -11,25 +11,27 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tlp_tvm.adapting.program_source import Prior
+from tlp_tvm.breeding.evolution import evolve
+from tlp_tvm.breeding.herd_scores import scores_by
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.breeding.trace_stock import TraceStock
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.planning import TraceTask
-from tlp_tvm.metaschedule.reading.traces import as_array, extract_traces, reader
+from tlp_tvm.metaschedule.reading.traces import texts_of
 from tlp_tvm.metaschedule.search.block_names import block_names, renamed
 from tlp_tvm.metaschedule.search.programs import applied
-from tlp_tvm.metaschedule.search.tvms_evolution import LAYOUT, bred, drawn, ready_search
+from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT
 
 MADE_UP_COST = 1e9
 """Seconds; far above what anything takes."""
 
-POPULATION = 64
-"""Programs that are drawn, and that breed. TVM takes 5 to 50 ms for each."""
+POPULATION, GENERATIONS = 512, 2
+"""Programs that are bred in a generation, and generations."""
 
-GENERATIONS = 2
+CANDIDATES = 128
+"""Programs with the best scores that are tried, one after the other, until one can be taken."""
 
 MOST_WORK = 1.5
 """Times the operations of the task, more of which no chosen program has. A sequence does not say what is
@@ -73,7 +75,7 @@ def choose_programs(
 
 
 def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int) -> str:
-    """Let TVM draw and breed programs of a task by the model's scores, and take the best.
+    """Breed programs of a task by the model's scores, and take the best that TVM replays.
 
     Args:
         task: whose program.
@@ -84,24 +86,26 @@ def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int) ->
     Returns:
         Its trace, as the JSON of a record; empty where TVM draws no valid program.
     """
-    context = ready_search(
-        task,
-        seed + 1,
-        population=POPULATION,
-        least=POPULATION,
-        generations=GENERATIONS,
-        expected=expected,
-        threads=threads,
-    )
-    start = drawn(context, POPULATION)
-    if not start:
+    stock = TraceStock(task, seed, threads=threads)
+    if not len(stock.sample):
         return ""
-    programs = [*start, *bred(context, start, POPULATION)]
-    scores = expected(extract_traces(programs, FeatureLayout.preset(LAYOUT)))
-    ranked = [programs[i] for i in np.argsort(-scores, kind="stable")]
-    thrifty = (program for program in ranked if operations(program.mod) <= MOST_WORK * task.flop)
-    best = as_array([next(thrifty, ranked[0])])
-    return str(reader().json(best.__chandle__())[0])
+    found = evolve(
+        stock,
+        stock.sample,
+        scores_by(FeatureLayout.preset(LAYOUT), expected),
+        population=POPULATION,
+        count=CANDIDATES,
+        seed=seed,
+        generations=GENERATIONS,
+    )
+    taken, least = None, float("inf")
+    for i in range(len(found.herd)):
+        schedule = stock.replayer.program(found.herd, i)
+        if schedule is not None and (work := operations(schedule.mod)) < least:
+            taken, least = schedule, work
+        if least <= MOST_WORK * task.flop:
+            break
+    return "" if taken is None else texts_of([taken])[0]
 
 
 def operations(module: Any) -> float:

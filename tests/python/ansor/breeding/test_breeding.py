@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tlp_tvm import _core
-from tlp_tvm.ansor.breeding.herd_scores import embedded
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.networks.tasks import OPERATORS, operator_task
 from tlp_tvm.ansor.reading.gpu_check import GpuCheck
 from tlp_tvm.ansor.reading.states import extract_states
+from tlp_tvm.breeding.herd_scores import embedded
 from tlp_tvm.errors import RecordError
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model
@@ -38,7 +38,7 @@ def test_tvm_replays_what_was_bred(name: str, target: str) -> None:
     task = operator_task(name, target)
     stock = TaskStock(task, seed=1, sampled=32)
     herd = bred(stock, 40)
-    found = stock.replayer.states(herd, range(len(herd)), len(herd))  # which compares the steps
+    found = stock.replayer.programs(herd, range(len(herd)), len(herd))  # which compares the steps
     assert len(found) == len(herd) >= 8
     assert (stock.replayer.counts.replayed, stock.replayer.counts.failed) == (len(herd), {})
     layout = FeatureLayout.preset("ansor")

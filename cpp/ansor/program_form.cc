@@ -1,19 +1,25 @@
-#include "ansor/breeding/form.h"
+#include "ansor/program_form.h"
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <string_view>
 
-#include "ansor/breeding/random.h"
-#include "ansor/breeding/tiles.h"
 #include "ansor/steps.h"
+#include "breeding/tiles.h"
 #include "core/error.h"
 
 namespace tlp_tvm {
 namespace ansor {
-namespace breeding {
 namespace {
+
+using breeding::Form;
+using breeding::FuseGene;
+using breeding::kMaxParts;
+using breeding::Parsed;
+
+/*! \brief The pragma that is a gene, before its number. */
+constexpr char kUnrollPragma[] = "auto_unroll_max_step$";
 
 /*! \brief TVM's IteratorAnnotation::kParallel. */
 constexpr std::int64_t kParallel = 3;
@@ -167,11 +173,6 @@ class Parser {
       Check(program_, i);
       Step(i);
     }
-    out_.form.key = out_.form_key.size();
-    for (const char c : out_.form_key) {
-      out_.form.key = Mix(out_.form.key ^ static_cast<unsigned char>(c));
-    }
-    out_.form.row_size = out_.row.size();
     return std::move(out_);
   }
 
@@ -193,8 +194,11 @@ class Parser {
     };
     for (std::size_t f = 0; f < spec.field_count; ++f) {
       if (kind == StepKind::SP && f == 2) {
-        form.splits.push_back(
-            {form.values.size(), out_.row.size(), static_cast<std::size_t>(value[1])});
+        const auto parts = static_cast<std::size_t>(value[1]);
+        const std::size_t place = form.values.size(), row = out_.row.size();
+        form.splits.push_back({row, parts});
+        form.copies.push_back({place, row});
+        for (std::size_t k = 0; k < parts; ++k) form.copies.push_back({place + 2 + k, row + 1 + k});
         form.values.insert(form.values.end(), value, value + 2 + value[1]);
         out_.row.push_back(value[0]);
         out_.row.insert(out_.row.end(), value + 2, value + 2 + value[1]);
@@ -249,10 +253,14 @@ class Parser {
   Parsed out_;
 };
 
-}  // namespace
-
 Parsed Parse(const PrimitiveSequence& program) { return Parser(program).Run(); }
 
-}  // namespace breeding
+}  // namespace
+
+const breeding::Species& ProgramSpecies() {
+  static const breeding::Species species = {&kVocabulary, &Parse, kUnrollPragma};
+  return species;
+}
+
 }  // namespace ansor
 }  // namespace tlp_tvm

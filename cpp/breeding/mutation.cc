@@ -1,18 +1,23 @@
-#include "ansor/breeding/mutation.h"
+#include "breeding/mutation.h"
 
 #include <algorithm>
 #include <array>
 
 namespace tlp_tvm {
-namespace ansor {
 namespace breeding {
 namespace {
 
 constexpr int kTries = 8;
 
+/*! \return The longest innermost loop of a split. */
+std::int64_t MostOf(const SplitGene& split, std::int64_t most_innermost) {
+  return split.most > 0 ? split.most : most_innermost;
+}
+
 /*! \brief TVM leaves splits alone of unknown extent, of one turn, or of a long innermost loop. */
 bool IsMutable(const SplitGene& split, const Row& row, std::int64_t most_innermost) {
-  return row[split.row] > 1 && row[split.row + split.parts] <= most_innermost;
+  return split.parts > 0 && row[split.row] > 1 &&
+         row[split.row + split.parts] <= MostOf(split, most_innermost);
 }
 
 /*! \return A split to change, or null. */
@@ -33,6 +38,23 @@ bool Redraw(std::int64_t number, std::int64_t* gene) {
   const bool is_new = *gene != number;
   *gene = number;
   return is_new;
+}
+
+/*! \brief Another option of one of the picks, or of the places where `grows`. */
+bool PickAnother(const std::vector<PickGene>& picks, bool grows, Random* random, Row* row) {
+  const auto is_open = [&](const PickGene& pick) {
+    return pick.grows == grows && pick.options.size() > 1;
+  };
+  std::size_t open = 0;
+  for (const PickGene& pick : picks) open += is_open(pick);
+  if (open == 0) return false;
+  std::size_t chosen = random->Below(open);
+  for (const PickGene& pick : picks) {
+    if (is_open(pick) && chosen-- == 0) {
+      return Redraw(pick.options[random->Below(pick.options.size())], &(*row)[pick.row]);
+    }
+  }
+  return false;
 }
 
 template <typename Gene>
@@ -76,22 +98,24 @@ bool Apply(Change change, const Stock& stock, const Rules& rules, Random* random
       if (split == nullptr) return false;
       std::int64_t* const gene = child->row.data() + split->row;
       const Divisors* divisors = stock.DivisorsOf(gene[0]);
+      const std::int64_t most = MostOf(*split, rules.most_innermost);
       if (divisors == nullptr) return false;
-      if (change == Change::kMove) {
-        return MoveFactor(gene[0], split->parts, rules.most_innermost, random, gene + 1);
-      }
+      if (change == Change::kMove) return MoveFactor(gene[0], split->parts, most, random, gene + 1);
       std::array<std::int64_t, kMaxParts> before{};
       std::copy_n(gene + 1, split->parts, before.begin());
-      DrawLengths(*divisors, split->parts, rules.most_innermost, random, gene + 1);
+      DrawLengths(*divisors, split->parts, most, random, gene + 1);
       return !std::equal(gene + 1, gene + 1 + split->parts, before.begin());
     }
     case Change::kUnroll: {
-      if (form.unrolls.empty() || rules.unrolls.empty()) return false;
+      if (form.unrolls.empty() || rules.unrolls.empty()) {
+        return PickAnother(form.picks, false, random, &child->row);
+      }
       const UnrollGene& gene = form.unrolls[random->Below(form.unrolls.size())];
       return Redraw(rules.unrolls[random->Below(rules.unrolls.size())], &child->row[gene.row]);
     }
     case Change::kForm:
-      return ChangeForm(stock, random, child);
+      return ChangeForm(stock, random, child) ||
+             PickAnother(stock.forms()[child->form].picks, true, random, &child->row);
     case Change::kFuse: {
       if (form.fuses.empty()) return false;
       const FuseGene& gene = form.fuses[random->Below(form.fuses.size())];
@@ -133,6 +157,9 @@ void TakeForm(const Stock& stock, std::size_t form, Random* random, Child* child
     const auto drawn = random->Below(static_cast<std::size_t>(gene.most)) + 1;
     row[gene.row] = had != nullptr ? std::min(*had, gene.most) : static_cast<std::int64_t>(drawn);
   }
+  for (std::size_t i = 0; i < to.picks.size(); ++i) {
+    row[to.picks[i].row] = child->row[from.picks[i].row];
+  }
   child->form = form;
   child->row = std::move(row);
 }
@@ -154,6 +181,9 @@ void Cross(const Stock& stock, std::size_t other_form, const std::int64_t* other
     const std::int64_t* had = GeneOf(from.fuses, gene.stage, other);
     if (had != nullptr && random->Coin()) child->row[gene.row] = std::min(*had, gene.most);
   }
+  for (std::size_t i = 0; i < form.picks.size(); ++i) {
+    if (random->Coin()) child->row[form.picks[i].row] = other[from.picks[i].row];
+  }
 }
 
 void Draw(const Stock& stock, const Rules& rules, std::size_t form, Random* random, Child* child) {
@@ -164,11 +194,13 @@ void Draw(const Stock& stock, const Rules& rules, std::size_t form, Random* rand
   for (std::size_t i = 0; i < of.splits.size(); ++i) {
     const SplitGene& split = of.splits[i];
     std::int64_t* const gene = child->row.data() + split.row;
-    gene[0] = of.values[split.value];
-    std::copy_n(of.values.data() + split.value + 2, split.parts, gene + 1);
+    std::copy_n(of.shown.data() + split.row, 1 + split.parts, gene);
     const Divisors* divisors = stock.DivisorsOf(gene[0]);
     if (!sketch.varies[i] || divisors == nullptr) continue;
-    DrawLengths(*divisors, split.parts, rules.most_innermost, random, gene + 1);
+    DrawLengths(*divisors, split.parts, MostOf(split, rules.most_innermost), random, gene + 1);
+  }
+  for (const PickGene& gene : of.picks) {
+    child->row[gene.row] = gene.options[random->Below(gene.options.size())];
   }
   for (const UnrollGene& gene : of.unrolls) {
     child->row[gene.row] =
@@ -181,5 +213,4 @@ void Draw(const Stock& stock, const Rules& rules, std::size_t form, Random* rand
 }
 
 }  // namespace breeding
-}  // namespace ansor
 }  // namespace tlp_tvm

@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import numpy as np
-
-from tlp_tvm.ansor.search.policy import BATCH, ChoosingPolicy
+from tlp_tvm.breeding.rounds import BATCH, RoundSearch
 
 GAP = 1.1
 """Of a task with n measured programs, GAP / n is what its best is expected to be above the lowest latency.
@@ -31,7 +28,7 @@ OPERATIONS_PER_S, BYTES_PER_S = 1e11, 2e10
 
 
 def spend(
-    policies: Sequence[ChoosingPolicy],
+    searches: Sequence[RoundSearch],
     weights: Sequence[int],
     trials: int,
     per_round: int,
@@ -41,71 +38,67 @@ def spend(
     """Measure programs where they save most; each task gets one at least, if there are as many.
 
     Args:
-        policies: of each task.
+        searches: of each task.
         weights: how often each appears.
         trials: programs to measure; fewer where nothing is left.
         per_round: most programs of a task at a time.
         begin: called with the task's index as its round begins; may raise to stop.
         by_time: whether seconds are short, and not programs.
     """
-    guesses = [guessed_latency(policy.search_task) for policy in policies]
 
     def worth(k: int) -> float:
-        saved = saving(policies[k], weights[k], guesses[k], round_of(policies[k], per_round))
-        return saved / (cost(policies, k) if by_time else 1.0)
+        saved = saving(searches[k], weights[k], round_of(searches[k], per_round))
+        return saved / (cost(searches, k) if by_time else 1.0)
 
-    open_tasks = set(range(len(policies)))
+    open_tasks = set(range(len(searches)))
     while trials > 0 and open_tasks:
         i = max(sorted(open_tasks), key=worth)
-        others = sum(not policies[k].measured for k in open_tasks if k != i)
-        count = min(round_of(policies[i], per_round), trials - others)
+        others = sum(not searches[k].measured for k in open_tasks if k != i)
+        count = min(round_of(searches[i], per_round), trials - others)
         if count <= 0:  # as many programs are left as there are tasks without one
-            i, count = next(k for k in sorted(open_tasks) if not policies[k].measured), 1
+            i, count = next(k for k in sorted(open_tasks) if not searches[k].measured), 1
         begin(i)
-        measured = len(policies[i].continue_search_one_round(count)[0])
+        measured = searches[i].one_round(count)
         trials -= measured
-        if not measured or (policies[i].measured >= GIVEN_UP and not math.isfinite(policies[i].best)):
+        if not measured or (searches[i].measured >= GIVEN_UP and not math.isfinite(searches[i].best)):
             open_tasks.discard(i)
 
 
-def round_of(policy: ChoosingPolicy, most: int) -> int:
+def round_of(search: RoundSearch, most: int) -> int:
     """Programs of a task's next round: few at first, as the second round knows what the first one taught."""
-    return min(most, BATCH) if policy.measured < 2 * BATCH else most
+    return min(most, BATCH) if search.measured < 2 * BATCH else most
 
 
-def saving(policy: ChoosingPolicy, weight: int, guess: float, count: int) -> float:
+def saving(search: RoundSearch, weight: int, count: int) -> float:
     """Seconds of the network that each program of a task's next round is expected to save.
 
     Args:
-        policy: of the task.
+        search: of the task.
         weight: how often it appears.
-        guess: its latency as long as no program ran, seconds.
         count: programs of the round.
     """
-    before = policy.measured
-    latency = policy.best if math.isfinite(policy.best) else guess
+    before = search.measured
+    latency = search.best if math.isfinite(search.best) else search.guess
     gap = GAP / before if before else UNMEASURED
     return weight * latency * (gap - GAP / (before + count)) / count
 
 
-def cost(policies: Sequence[ChoosingPolicy], k: int) -> float:
+def cost(searches: Sequence[RoundSearch], k: int) -> float:
     """Seconds that a program of a task takes to find and to measure.
 
     Args:
-        policies: of all tasks: one of which nothing was measured is taken to cost what the others do.
+        searches: of all tasks: one of which nothing was measured is taken to cost what the others do.
         k: the task's index.
     """
-    known = [policies[k]] if policies[k].newly else [each for each in policies if each.newly]
+    known = [searches[k]] if searches[k].newly else [each for each in searches if each.newly]
     return sum(each.seconds for each in known) / sum(each.newly for each in known) if known else 1.0
 
 
-def guessed_latency(task: Any) -> float:
-    """What a task may take, seconds, by its operations and bytes.
+def guessed_latency(operations: float, moved: float) -> float:
+    """What a task may take, seconds.
 
     Args:
-        task: `auto_scheduler.SearchTask`.
+        operations: floating-point operations.
+        moved: bytes of its tensors.
     """
-    dag = task.compute_dag
-    sizes = [math.prod(int(extent) for extent in tensor.shape) for tensor in dag.tensors]
-    moved = 4 * float(np.sum(sizes))
-    return max(0.0, float(dag.flop_ct)) / OPERATIONS_PER_S + moved / BYTES_PER_S
+    return max(0.0, operations) / OPERATIONS_PER_S + moved / BYTES_PER_S

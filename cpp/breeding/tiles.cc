@@ -1,4 +1,4 @@
-#include "ansor/breeding/tiles.h"
+#include "breeding/tiles.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,6 @@
 #include "core/saturating.h"
 
 namespace tlp_tvm {
-namespace ansor {
 namespace breeding {
 namespace {
 
@@ -116,5 +115,4 @@ bool MoveFactor(std::int64_t extent, std::size_t parts, std::int64_t most, Rando
 }
 
 }  // namespace breeding
-}  // namespace ansor
 }  // namespace tlp_tvm

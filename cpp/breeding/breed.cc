@@ -1,4 +1,4 @@
-#include "ansor/breeding/breed.h"
+#include "breeding/breed.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,6 @@
 #include "core/parallel_for.h"
 
 namespace tlp_tvm {
-namespace ansor {
 namespace breeding {
 namespace {
 
@@ -149,5 +148,4 @@ Child CrossOf(const Stock& stock, const Population& programs, std::size_t first,
 }
 
 }  // namespace breeding
-}  // namespace ansor
 }  // namespace tlp_tvm

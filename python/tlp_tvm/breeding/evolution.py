@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm import _core
-from tlp_tvm.ansor.breeding.herd_scores import HerdScores
-from tlp_tvm.ansor.breeding.task_stock import TaskStock
+from tlp_tvm.breeding.breeder import Breeder
+from tlp_tvm.breeding.herd_scores import HerdScores
 
 GENERATIONS = 4
-"""As in TVM's search; `policy` breeds fewer."""
+"""As in TVM's search; `rounds` breed fewer."""
 
 PARENTS = 0.5
 """Of a generation's size: the best programs so far, of which the next are bred."""
@@ -35,7 +35,7 @@ class Found:
 
 
 def evolve(
-    stock: TaskStock,
+    breeder: Breeder,
     start: _core.Herd,
     scores: HerdScores,
     *,
@@ -48,7 +48,7 @@ def evolve(
     """Breed programs of a task.
 
     Args:
-        stock: of the task.
+        breeder: of the task.
         start: programs to begin with, each once.
         scores: higher is better; minus infinity for programs that cannot run.
         population: children of a generation.
@@ -67,14 +67,14 @@ def evolve(
     parents = max(LEAST_PARENTS, int(PARENTS * population))
     for generation in range(generations):
         breeding = _best(values, herd.forms, parents)
-        children, _ = stock.stock.breed(
+        children, _ = breeder.stock.breed(
             herd.take(breeding),
             _chances(values[breeding]),
-            stock.plan,
+            breeder.plan,
             count=population,
             seed=seed * 1009 + generation,
             known=seen,
-            gpu=stock.gpu,
+            gpu=breeder.gpu,
             threads=0,
         )
         if not len(children):
@@ -82,7 +82,7 @@ def evolve(
         worth = scores(children)
         scored += len(children)
         seen = np.concatenate([seen, children.hashes])
-        herd, values = stock.stock.joined([herd, children]), np.concatenate([values, worth])
+        herd, values = breeder.stock.joined([herd, children]), np.concatenate([values, worth])
     wanted = np.flatnonzero(np.isfinite(values) & ~np.isin(herd.hashes, known))
     best = wanted[_best(values[wanted], herd.forms[wanted], count)]
     return Found(herd.take(best), values[best], scored)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm import _core
-from tlp_tvm.ansor.search.cost_model import TLPCostModel
+from tlp_tvm.adapting.search_scores import SearchScores
 from tlp_tvm.embedding import Embedding
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.layout import FeatureLayout
@@ -42,14 +41,14 @@ def scores_by(layout: FeatureLayout, score: Callable[[Embedding], NDArray[np.flo
     return scores
 
 
-def model_scores(model: TLPCostModel, task: Any) -> HerdScores:
-    """What `TLPCostModel.scores` says of a task's programs, before TVM knows them.
+def model_scores(model: SearchScores, key: str, target: str) -> HerdScores:
+    """What a cost model's `scores` says of a task's programs, before TVM knows them.
 
     Args:
         model: that scores, and that may have learned from the task's measurements.
-        task: `auto_scheduler.SearchTask`.
+        key: of the task, to the model.
+        target: TVM target.
     """
-    key, target = str(task.workload_key), str(task.target)
     scorer, platform = model.model, model.platform_for(target)
     if not isinstance(scorer, ScoringModel) or (network := scorer.native) is None:
         return scores_by(scorer.layout, lambda embeddings: model.scores_of(key, target, embeddings))

@@ -1,26 +1,26 @@
 /*!
- * \file ansor/breeding/mutation.h
+ * \file breeding/mutation.h
  * \brief What one child differs in from its parents.
  */
-#ifndef TLP_TVM_ANSOR_BREEDING_MUTATION_H_
-#define TLP_TVM_ANSOR_BREEDING_MUTATION_H_
+#ifndef TLP_TVM_BREEDING_MUTATION_H_
+#define TLP_TVM_BREEDING_MUTATION_H_
 
 #include <cstddef>
 #include <cstdint>
 
-#include "ansor/breeding/random.h"
-#include "ansor/breeding/stock.h"
+#include "breeding/random.h"
+#include "breeding/stock.h"
 
 namespace tlp_tvm {
-namespace ansor {
 namespace breeding {
 
 /*! \brief The kinds of change. */
 enum class Change {
   kMove,    ///< a factor moves between two tile sizes of a split (TVM: MutateTileSize)
   kDraw,    ///< all tile sizes of a split are drawn anew
-  kUnroll,  ///< another number for an unroll pragma (TVM: MutateAutoUnroll)
-  kForm,    ///< another form that the sketch has shown: where stages are computed and vectorised
+  kUnroll,  ///< another number for an unroll pragma (TVM: MutateAutoUnroll), or another pick
+  kForm,    ///< another form that the sketch has shown: where stages are computed and vectorised;
+            ///< or else another of the places that programs of the form have shown
   kFuse,    ///< another number of fused, parallel loops (TVM: MutateParallel)
 };
 constexpr std::size_t kChangeCount = 5;
@@ -56,7 +56,6 @@ void TakeForm(const Stock& stock, std::size_t form, Random* random, Child* child
 void Draw(const Stock& stock, const Rules& rules, std::size_t form, Random* random, Child* child);
 
 }  // namespace breeding
-}  // namespace ansor
 }  // namespace tlp_tvm
 
-#endif  // TLP_TVM_ANSOR_BREEDING_MUTATION_H_
+#endif  // TLP_TVM_BREEDING_MUTATION_H_

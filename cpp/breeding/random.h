@@ -1,15 +1,14 @@
 /*!
- * \file ansor/breeding/random.h
+ * \file breeding/random.h
  * \brief A stream of random numbers for each child, so that threads make no difference.
  */
-#ifndef TLP_TVM_ANSOR_BREEDING_RANDOM_H_
-#define TLP_TVM_ANSOR_BREEDING_RANDOM_H_
+#ifndef TLP_TVM_BREEDING_RANDOM_H_
+#define TLP_TVM_BREEDING_RANDOM_H_
 
 #include <cstddef>
 #include <cstdint>
 
 namespace tlp_tvm {
-namespace ansor {
 namespace breeding {
 
 /*! \brief One round of the splitmix64 finaliser (Steele et al., OOPSLA 2014). */
@@ -41,7 +40,6 @@ class Random {
 };
 
 }  // namespace breeding
-}  // namespace ansor
 }  // namespace tlp_tvm
 
-#endif  // TLP_TVM_ANSOR_BREEDING_RANDOM_H_
+#endif  // TLP_TVM_BREEDING_RANDOM_H_

@@ -1,9 +1,9 @@
 /*!
- * \file ansor/breeding/population.h
+ * \file breeding/population.h
  * \brief Programs as rows of genes: some forty numbers each, in one array.
  */
-#ifndef TLP_TVM_ANSOR_BREEDING_POPULATION_H_
-#define TLP_TVM_ANSOR_BREEDING_POPULATION_H_
+#ifndef TLP_TVM_BREEDING_POPULATION_H_
+#define TLP_TVM_BREEDING_POPULATION_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,6 @@
 #include <vector>
 
 namespace tlp_tvm {
-namespace ansor {
 namespace breeding {
 
 /*! \brief Programs of one breeder, which knows their forms; written to by their index alone. */
@@ -67,7 +66,6 @@ class Population {
 };
 
 }  // namespace breeding
-}  // namespace ansor
 }  // namespace tlp_tvm
 
-#endif  // TLP_TVM_ANSOR_BREEDING_POPULATION_H_
+#endif  // TLP_TVM_BREEDING_POPULATION_H_

@@ -1,22 +1,21 @@
 /*!
- * \file ansor/breeding/tiles.h
+ * \file breeding/tiles.h
  * \brief Tile sizes of one split: what TVM's search may draw, and how it moves them.
  *
  * A split of a loop of `extent` turns has `parts` lengths, the innermost last; what they leave of
  * the extent is the outermost loop.
  */
-#ifndef TLP_TVM_ANSOR_BREEDING_TILES_H_
-#define TLP_TVM_ANSOR_BREEDING_TILES_H_
+#ifndef TLP_TVM_BREEDING_TILES_H_
+#define TLP_TVM_BREEDING_TILES_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "ansor/breeding/random.h"
+#include "breeding/random.h"
 
 namespace tlp_tvm {
-namespace ansor {
 namespace breeding {
 
 /*! \brief The most lengths of a split that is changed; TVM's have up to four. */
@@ -48,7 +47,6 @@ bool MoveFactor(std::int64_t extent, std::size_t parts, std::int64_t most, Rando
                 std::int64_t* lengths);
 
 }  // namespace breeding
-}  // namespace ansor
 }  // namespace tlp_tvm
 
-#endif  // TLP_TVM_ANSOR_BREEDING_TILES_H_
+#endif  // TLP_TVM_BREEDING_TILES_H_

@@ -1,21 +1,20 @@
 /*!
- * \file ansor/breeding/breed.h
+ * \file breeding/breed.h
  * \brief Parents -> children, by the thousand, on all cores.
  */
-#ifndef TLP_TVM_ANSOR_BREEDING_BREED_H_
-#define TLP_TVM_ANSOR_BREEDING_BREED_H_
+#ifndef TLP_TVM_BREEDING_BREED_H_
+#define TLP_TVM_BREEDING_BREED_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
-#include "ansor/breeding/mutation.h"
-#include "ansor/breeding/population.h"
-#include "ansor/breeding/stock.h"
+#include "breeding/mutation.h"
+#include "breeding/population.h"
+#include "breeding/stock.h"
 
 namespace tlp_tvm {
-namespace ansor {
 namespace breeding {
 
 /*! \brief How children come about. */
@@ -63,7 +62,6 @@ Child CrossOf(const Stock& stock, const Population& programs, std::size_t first,
               std::uint64_t seed);
 
 }  // namespace breeding
-}  // namespace ansor
 }  // namespace tlp_tvm
 
-#endif  // TLP_TVM_ANSOR_BREEDING_BREED_H_
+#endif  // TLP_TVM_BREEDING_BREED_H_

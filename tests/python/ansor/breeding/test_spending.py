@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from scorers import LinearScorer
 from tlp_tvm.ansor.networks.tasks import operator_task
-from tlp_tvm.ansor.search.spending import GAP, GIVEN_UP, cost, guessed_latency, saving, spend
+from tlp_tvm.ansor.search.cost_model import TLPCostModel
+from tlp_tvm.ansor.search.policy import ChoosingPolicy
+from tlp_tvm.breeding.spending import GAP, GIVEN_UP, cost, guessed_latency, saving, spend
 
 ROUND = 16
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
@@ -24,16 +26,16 @@ class Task:
         self.measured, self.best, self._left = 0, math.inf, size
         self.newly, self.seconds, self._seconds = 0, 0.0, seconds
         self._best = best
-        self.search_task = SimpleNamespace(compute_dag=SimpleNamespace(tensors=[], flop_ct=operations))
+        self.guess = guessed_latency(operations, 0.0)
 
-    def continue_search_one_round(self, count: int) -> tuple[list[int], list[int]]:
+    def one_round(self, count: int) -> int:
         count = min(count, self._left)
         self._left -= count
         self.measured += count
         self.newly += count
         self.seconds += count * self._seconds
         self.best = self._best
-        return [0] * count, [0] * count
+        return count
 
 
 def spent(
@@ -58,7 +60,7 @@ def test_first_rounds_are_small() -> None:
     (task,) = tasks = [Task(1.0)]
     order, _ = spent(tasks, [1], 48)
     assert len(order) == 4  # 8, 8, 16, 16
-    assert saving(task, 2, 9.0, 16) == pytest.approx(2 * (GAP / 48 - GAP / 64) / 16)  # type: ignore[arg-type]
+    assert saving(task, 2, 16) == pytest.approx(2 * (GAP / 48 - GAP / 64) / 16)  # type: ignore[arg-type]
 
 
 def test_where_time_is_short_a_program_that_costs_four_times_as_much_must_save_as_much() -> None:
@@ -73,8 +75,8 @@ def test_where_time_is_short_a_program_that_costs_four_times_as_much_must_save_a
 def test_a_task_without_a_program_costs_what_the_others_do() -> None:
     tasks = [Task(1.0, seconds=4.0), Task(1.0, seconds=2.0), Task(1.0)]
     assert cost(tasks, 2) == 1.0  # type: ignore[arg-type]
-    tasks[0].continue_search_one_round(8)
-    tasks[1].continue_search_one_round(8)
+    tasks[0].one_round(8)
+    tasks[1].one_round(8)
     assert [cost(tasks, k) for k in range(3)] == [4.0, 2.0, 3.0]  # type: ignore[arg-type]
 
 
@@ -95,7 +97,11 @@ def test_a_task_of_which_nothing_runs_does_not_take_all() -> None:
 
 
 def test_what_a_task_may_take_is_told_from_its_work() -> None:
+    model = TLPCostModel(LinearScorer())
     guesses: dict[str, Any] = {
-        name: guessed_latency(operator_task(name, TARGET)) for name in ("conv2d", "softmax")
+        name: ChoosingPolicy(
+            operator_task(name, TARGET), model, None, population=8, seed=1, diverse=False
+        ).guess
+        for name in ("conv2d", "softmax")
     }
     assert 0 < guesses["softmax"] < guesses["conv2d"] < 1

@@ -1,9 +1,9 @@
 /*!
- * \file ansor/breeding/stock.h
+ * \file breeding/stock.h
  * \brief The sketches and forms that a task's programs have shown, and programs written by them.
  */
-#ifndef TLP_TVM_ANSOR_BREEDING_STOCK_H_
-#define TLP_TVM_ANSOR_BREEDING_STOCK_H_
+#ifndef TLP_TVM_BREEDING_STOCK_H_
+#define TLP_TVM_BREEDING_STOCK_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,12 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "ansor/breeding/form.h"
-#include "ansor/breeding/tiles.h"
+#include "breeding/form.h"
+#include "breeding/tiles.h"
 #include "core/primitive.h"
 
 namespace tlp_tvm {
-namespace ansor {
 namespace breeding {
 
 /*! \brief Forms that share their splits. */
@@ -37,10 +36,13 @@ struct Draft {
 /*! \brief Grows by one program at a time; any number of threads may read it in between. */
 class Stock {
  public:
+  explicit Stock(const Species& species) : species_(&species) {}
+
+  const Species& species() const { return *species_; }
   /*!
    * \brief Takes a program in.
    * \return Its form and its genes.
-   * \throws RecordError of what is no program of Ansor; the stock is as before then.
+   * \throws RecordError of what is no program of the species; the stock is as before then.
    */
   std::pair<std::size_t, Row> Add(const PrimitiveSequence& program);
 
@@ -60,9 +62,11 @@ class Stock {
 
  private:
   std::int64_t NameOf(std::string_view name);
+  void TakeNames(const PrimitiveSequence& program, Form* form);
   std::int64_t UnrollName(std::int64_t number) const;
   void Note(const Form& form, const Row& row);
 
+  const Species* species_;
   std::vector<Form> forms_;
   std::vector<Sketch> sketches_;
   std::unordered_map<std::string, std::size_t> form_of_, sketch_of_;
@@ -74,7 +78,6 @@ class Stock {
 };
 
 }  // namespace breeding
-}  // namespace ansor
 }  // namespace tlp_tvm
 
-#endif  // TLP_TVM_ANSOR_BREEDING_STOCK_H_
+#endif  // TLP_TVM_BREEDING_STOCK_H_

@@ -1,13 +1,12 @@
-#include "ansor/breeding/stock.h"
+#include "breeding/stock.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "ansor/breeding/random.h"
-#include "ansor/steps.h"
+#include "breeding/random.h"
+#include "core/saturating.h"
 
 namespace tlp_tvm {
-namespace ansor {
 namespace breeding {
 namespace {
 
@@ -26,10 +25,11 @@ std::int64_t Stock::NameOf(std::string_view name) {
 }
 
 void Stock::KnowUnroll(std::int64_t number) {
+  if (species_->unroll_pragma == nullptr) return;
   for (const auto& [known, name] : unrolls_) {
     if (known == number) return;
   }
-  const std::int64_t name = NameOf(kUnrollPragma + std::to_string(number));
+  const std::int64_t name = NameOf(species_->unroll_pragma + std::to_string(number));
   unrolls_.emplace_back(number, name);
 }
 
@@ -45,23 +45,31 @@ const Divisors* Stock::DivisorsOf(std::int64_t extent) const {
   return found == divisors_.end() ? nullptr : &found->second;
 }
 
+void Stock::TakeNames(const PrimitiveSequence& program, Form* form) {
+  for (const Primitive& primitive : form->primitives) {
+    const KindSpec& spec = species_->vocabulary->kinds[primitive.kind];
+    std::int64_t* value = form->values.data() + primitive.first_value;
+    for (std::size_t f = 0; f < spec.field_count; ++f) {
+      const FieldType type = spec.fields[f].type;
+      if (type == FieldType::kName) *value = NameOf(program.Name(*value));
+      value += type == FieldType::kList ? 1 + *value : 1;
+    }
+  }
+}
+
 std::pair<std::size_t, Row> Stock::Add(const PrimitiveSequence& program) {
-  Parsed parsed = Parse(program);
+  Parsed parsed = species_->parse(program);
   const auto sketch = sketch_of_.try_emplace(parsed.sketch_key, sketches_.size()).first->second;
   if (sketch == sketches_.size()) sketches_.emplace_back();
   const auto form = form_of_.try_emplace(parsed.form_key, forms_.size()).first->second;
   if (form == forms_.size()) {
     Form& added = parsed.form;
     added.sketch = sketch;
-    for (const Primitive& primitive : added.primitives) {
-      // Names move into the stock's own text; they stand in fields without a list before them.
-      const KindSpec& spec = kStepKinds[primitive.kind];
-      for (std::size_t f = 0; f < spec.field_count; ++f) {
-        if (spec.fields[f].type == FieldType::kList) break;
-        std::int64_t& value = added.values[primitive.first_value + f];
-        if (spec.fields[f].type == FieldType::kName) value = NameOf(program.Name(value));
-      }
-    }
+    added.key = parsed.form_key.size();
+    for (const char c : parsed.form_key) added.key = Mix(added.key ^ static_cast<unsigned char>(c));
+    added.row_size = parsed.row.size();
+    added.shown = parsed.row;
+    TakeNames(program, &added);
     sketches_[sketch].forms.push_back(form);
     forms_.push_back(std::move(added));
     stride_ = std::max(stride_, parsed.row.size());
@@ -69,6 +77,11 @@ std::pair<std::size_t, Row> Stock::Add(const PrimitiveSequence& program) {
   Form& known = forms_[form];
   ++known.programs;
   for (FuseGene& fuse : known.fuses) fuse.most = std::max(fuse.most, parsed.row[fuse.row]);
+  for (PickGene& pick : known.picks) {
+    const std::int64_t shown = parsed.row[pick.row];
+    const auto place = std::lower_bound(pick.options.begin(), pick.options.end(), shown);
+    if (place == pick.options.end() || *place != shown) pick.options.insert(place, shown);
+  }
   Note(known, parsed.row);
   return {form, std::move(parsed.row)};
 }
@@ -105,9 +118,17 @@ PrimitiveSequence Stock::Write(std::size_t index, const std::int64_t* row, Draft
   std::vector<std::int64_t>& values = draft->values;
   values.assign(form.values.begin(), form.values.end());
   draft->primitives.assign(form.primitives.begin(), form.primitives.end());
+  for (const Copy& copy : form.copies) values[copy.value] = row[copy.row];
   for (const SplitGene& split : form.splits) {
-    values[split.value] = row[split.row];
-    std::copy_n(row + split.row + 1, split.parts, values.data() + split.value + 2);
+    if (split.outer.empty()) continue;
+    std::int64_t inside = 1;
+    for (std::size_t k = 1; k <= split.parts; ++k) inside = Product(inside, row[split.row + k]);
+    for (const std::size_t value : split.outer) values[value] = row[split.row] / inside;
+  }
+  for (const PickGene& pick : form.picks) {
+    for (const std::size_t value : pick.named) {
+      values[value] = pick.numbers[static_cast<std::size_t>(row[pick.row])];
+    }
   }
   for (const UnrollGene& unroll : form.unrolls) {
     values[unroll.value] = UnrollName(row[unroll.row]);
@@ -140,5 +161,4 @@ PrimitiveSequence Stock::Write(std::size_t index, const std::int64_t* row, Draft
 }
 
 }  // namespace breeding
-}  // namespace ansor
 }  // namespace tlp_tvm

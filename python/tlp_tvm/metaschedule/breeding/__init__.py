@@ -1,0 +1,1 @@
+"""Traces bred natively, by the thousand, before TVM sees one."""

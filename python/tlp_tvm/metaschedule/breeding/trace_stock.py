@@ -1,0 +1,125 @@
+"""What breeds of one of MetaSchedule's tasks."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm import _core
+from tlp_tvm.breeding.breeder import Breeder, Replayed
+from tlp_tvm.metaschedule.breeding.trace_replay import TraceReplayer
+from tlp_tvm.metaschedule.networks.planning import TraceTask
+from tlp_tvm.metaschedule.reading.traces import texts_of
+from tlp_tvm.metaschedule.search.tvms_sample import drawn, ready_search
+
+SAMPLED = 64
+"""Random programs that TVM draws of a task, 5 to 50 ms each: they show its designs, and the places where
+blocks may be computed."""
+
+CHANGES = (0.70, 0.15, 0.05, 0.10, 0.0)
+"""How often a child gets: a factor moved between two tile sizes, a tile drawn anew, another unrolling,
+another place of those shown. TVM: 0.90, 0, 0.03, 0.05, and 0.02 for how many loops are parallel."""
+
+INNERMOST = 64
+"""Longest innermost loop, where a trace does not say."""
+
+ANOTHER, FRESH, CROSS, ALTER = 0.3, 0.1, 0.3, 0.7
+"""As with Ansor's programs."""
+
+
+class TraceStock(Breeder):
+    """The programs of one of MetaSchedule's tasks that breed."""
+
+    def __init__(self, task: TraceTask, seed: int, *, sampled: int = SAMPLED, threads: int = 1) -> None:
+        """Prepare; nothing is drawn yet.
+
+        Args:
+            task: whose programs.
+            seed: of the sample.
+            sampled: random programs that TVM draws.
+            threads: that apply traces.
+        """
+        self.stock = _core.Stock("metaschedule")
+        self.plan = _core.BreedingPlan(
+            changes=list(CHANGES),
+            unrolls=[],
+            most_innermost=INNERMOST,
+            another=ANOTHER,
+            fresh=FRESH,
+            cross=CROSS,
+            alter=ALTER,
+        )
+        self._task, self._seed, self._sampled, self._threads = task, seed, sampled, threads
+
+    @functools.cached_property
+    def context(self) -> Any:
+        """`ms.TuneContext` that draws and postprocesses."""
+        return ready_search(self._task, self._seed + 1, self._sampled, self._threads)
+
+    @functools.cached_property
+    def sample(self) -> _core.Herd:
+        """What TVM draws, each program once."""
+        return self.distinct([self.add(drawn(self.context, self._sampled))])
+
+    @functools.cached_property
+    def replayer(self) -> TraceReplayer:
+        """Gives TVM's schedules of what was bred."""
+        return TraceReplayer(self._task.module, self.context)
+
+    def replayed(
+        self, herd: _core.Herd, places: Sequence[int], count: int, known: NDArray[np.uint64]
+    ) -> Replayed:
+        """The first programs that TVM replays, as TVM has them then: places of blocks may be others.
+
+        Args:
+            herd: bred programs.
+            places: which, the most wanted first.
+            count: how many are wanted.
+            known: hashes of programs that are not wanted again.
+        """
+        taken: list[int] = []
+        programs: list[Any] = []
+        herds = [self.stock.joined([])]
+        seen = set(known.tolist())
+        for i in places:
+            if len(programs) >= count:
+                break
+            if (program := self.replayer.program(herd, i)) is None:
+                continue
+            own = self.add([program])
+            if seen.issuperset(own.hashes.tolist()):
+                continue
+            seen.update(own.hashes.tolist())
+            taken.append(i)
+            programs.append(program)
+            herds.append(own)
+        return Replayed(taken, programs, self.stock.joined(herds))
+
+    def add(self, schedules: Sequence[Any]) -> _core.Herd:
+        """Take in more programs.
+
+        Args:
+            schedules: of the task, or traces.
+
+        Raises:
+            RecordError: one is no program that breeding understands.
+        """
+        if not len(schedules):
+            return self.stock.joined([])
+        return self.add_texts(texts_of(schedules))
+
+    def add_texts(self, traces: Sequence[str]) -> _core.Herd:
+        """Take in more programs.
+
+        Args:
+            traces: as the JSON of records.
+
+        Raises:
+            RecordError: one is no program that breeding understands.
+        """
+        text = "".join(f"{trace}\n" for trace in traces)
+        return self.stock.add_traces(_core.read_traces(text.encode(), "<programs>", 1, "trace", False))
