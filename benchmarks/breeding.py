@@ -1,7 +1,7 @@
 """Does TVM replay what was bred natively, and is it what was bred?
 
-Set-up: of every operator task of Ansor, for a CPU and for a CUDA target (no GPU is needed), programs bred over
-five generations, mutated and crossed, from a sample that TVM draws. What a GPU cannot run is bred too.
+Set-up: of every operator task of Ansor, for a CPU and for a CUDA target (no GPU is needed), programs bred
+over five generations, mutated and crossed, from a sample that TVM draws. What a GPU cannot run is bred too.
 `trace_breeding.py` asks the same of MetaSchedule.
 Checked: the steps after TVM's replay are those bred; the embedding is that of the live state, value for
 value; for a GPU, the native verdict is that on the live state.

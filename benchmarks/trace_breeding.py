@@ -2,9 +2,9 @@
 
 Set-up: of every operator of MetaSchedule, for a CPU, traces bred over five generations, mutated and crossed,
 from a sample that TVM draws.
-Checked: the embedding is that of TVM's schedule, value for value. Where a block is to be computed at a loop of
-one turn, TVM takes the loop outside; such programs count as replayed, and their embedding is compared as TVM
-has them.
+Checked: the embedding is that of TVM's schedule, value for value. Where a block is to be computed at a loop
+of one turn, TVM takes the loop outside; such programs count as replayed, and their embedding is compared as
+TVM has them.
 Baseline: of programs that TVM draws itself, its postprocessors refuse some too.
 
     .venv-metaschedule/bin/python benchmarks/trace_breeding.py [--programs 10000] [--write]

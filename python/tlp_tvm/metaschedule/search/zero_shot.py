@@ -27,7 +27,7 @@ from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT
 MADE_UP_COST = 1e9
 """Seconds; far above what anything takes."""
 
-POPULATION, GENERATIONS = 512, 2
+POPULATION, GENERATIONS = 2048, 2
 """Programs that are bred in a generation, and generations."""
 
 CANDIDATES = 128
