@@ -173,6 +173,9 @@ void Cross(const Stock& stock, std::size_t other_form, const std::int64_t* other
     std::copy_n(other + from.splits[i].row, 1 + form.splits[i].parts,
                 child->row.data() + form.splits[i].row);
   }
+  for (std::size_t i = 0; i < form.picks.size(); ++i) {
+    if (random->Coin()) child->row[form.picks[i].row] = other[from.picks[i].row];
+  }
   for (const UnrollGene& gene : form.unrolls) {
     const std::int64_t* had = GeneOf(from.unrolls, gene.stage, other);
     if (had != nullptr && random->Coin()) child->row[gene.row] = *had;
@@ -180,9 +183,6 @@ void Cross(const Stock& stock, std::size_t other_form, const std::int64_t* other
   for (const FuseGene& gene : form.fuses) {
     const std::int64_t* had = GeneOf(from.fuses, gene.stage, other);
     if (had != nullptr && random->Coin()) child->row[gene.row] = std::min(*had, gene.most);
-  }
-  for (std::size_t i = 0; i < form.picks.size(); ++i) {
-    if (random->Coin()) child->row[form.picks[i].row] = other[from.picks[i].row];
   }
 }
 
