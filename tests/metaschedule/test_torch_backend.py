@@ -129,6 +129,18 @@ def test_half_a_graph_on_the_disk_is_compiled_anew() -> None:
     assert backend_counts().kept == 0
 
 
+@torch.inference_mode()
+def test_what_was_chosen_another_way_is_chosen_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    module, x = network(), torch.randn(2, 3, 12, 12)
+    compiled(module)(x)
+    before = set(cache().glob("choices/*"))
+    torch.compiler.reset()
+    monkeypatch.setattr(zero_shot, "WAY", "drawn from a hat")
+    torch.testing.assert_close(compiled(module)(x), module(x))
+    assert backend_counts().kept == 0
+    assert len(set(cache().glob("choices/*")) - before) == 1
+
+
 def test_parameters_that_change_are_seen() -> None:
     module, x = network(), torch.randn(2, 3, 12, 12)
     fast = compiled(module)

@@ -26,6 +26,7 @@ from tlp_tvm._core import __version__
 from tlp_tvm.errors import TlpTvmError, TuningError
 from tlp_tvm.metaschedule.loading.locate import tvm_info
 from tlp_tvm.metaschedule.loading.targets import flags_of, target_of
+from tlp_tvm.metaschedule.search import zero_shot
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.beside_eager import MARGIN, in_turns
 from tlp_tvm.metaschedule.torch_compile.compile_graph import compile_graph
@@ -107,7 +108,10 @@ class CompiledGraph:
         """
         self._graph, self._options = graph, options
         self._about = repr(
-            (__version__, tvm_info().version, torch.__version__, flags_of(target_of(options.target)), options)
+            (
+                *(__version__, tvm_info().version, torch.__version__),
+                *(flags_of(target_of(options.target)), options, zero_shot.WAY),
+            )
         )
         self._by_shape: dict[tuple[Any, ...], RunGraph | None] = {}
         self._taken: list[int] | None = None

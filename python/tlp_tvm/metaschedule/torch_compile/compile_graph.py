@@ -24,6 +24,7 @@ from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.networks.prepared import prepared
 from tlp_tvm.metaschedule.reading.records import RECORDS
 from tlp_tvm.metaschedule.reading.traces import json_of
+from tlp_tvm.metaschedule.search import zero_shot
 from tlp_tvm.metaschedule.search.block_names import block_names, renamed
 from tlp_tvm.metaschedule.search.programs import applied
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
@@ -79,7 +80,10 @@ def _chosen(tasks: list[TraceTask], options: BackendOptions, flags: str) -> dict
     scorer = load_scorer(options.model)
     platform = platform_or_mean(scorer, flags)
     named = repr(
-        (model_name(scorer), model_source(options.model), scorer.layout.digest, platform, flags, SEED)
+        (
+            *(model_name(scorer), model_source(options.model), scorer.layout.digest, platform, flags, SEED),
+            zero_shot.WAY,
+        )
     )
     folder = cache() / "choices" / hashlib.blake2b(named.encode(), digest_size=16).hexdigest()
     return choose_programs(
