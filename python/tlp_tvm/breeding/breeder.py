@@ -111,13 +111,9 @@ class Breeder(ABC):
         """Gives TVM's programs of what was bred."""
 
     def replayed(
-        self,
-        herd: _core.Herd,
-        places: Sequence[int],
-        count: int,
-        known: NDArray[np.uint64],
+        self, herd: _core.Herd, places: Sequence[int], count: int, known: NDArray[np.uint64]
     ) -> Replayed:
-        """The first programs that TVM replays.
+        """The first programs that TVM replays, each once.
 
         Args:
             herd: bred programs.
@@ -125,9 +121,32 @@ class Breeder(ABC):
             count: how many are wanted.
             known: hashes of programs that are not wanted again.
         """
-        made = self.replayer.programs(herd, places, count)
-        taken = [i for i, _ in made]
-        return Replayed(taken, [program for _, program in made], herd.take(np.array(taken, np.intp)))
+        taken: list[int] = []
+        programs: list[Any] = []
+        herds = [self.stock.joined([])]
+        seen = set(known.tolist())
+        for i in places:
+            if len(programs) >= count:
+                break
+            if (program := self.replayer.program(herd, i)) is None:
+                continue
+            own = self.as_replayed(herd.take(np.array([i], np.intp)), program)
+            if seen.issuperset(own.hashes.tolist()):
+                continue
+            seen.update(own.hashes.tolist())
+            taken.append(i)
+            programs.append(program)
+            herds.append(own)
+        return Replayed(taken, programs, self.stock.joined(herds))
+
+    def as_replayed(self, bred: _core.Herd, program: Any) -> _core.Herd:
+        """A program as TVM has it now.
+
+        Args:
+            bred: the program as it was bred.
+            program: TVM's replay of it.
+        """
+        return bred
 
     def distinct(self, herds: Sequence[_core.Herd]) -> _core.Herd:
         """The programs of some herds, each once.

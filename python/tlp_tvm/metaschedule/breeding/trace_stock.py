@@ -6,11 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tlp_tvm import _core
-from tlp_tvm.breeding.breeder import Breeder, Replayed
+from tlp_tvm.breeding.breeder import Breeder
 from tlp_tvm.metaschedule.breeding.trace_replay import TraceReplayer
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.traces import texts_of
@@ -70,34 +67,14 @@ class TraceStock(Breeder):
         """Gives TVM's schedules of what was bred."""
         return TraceReplayer(self._task.module, self.context)
 
-    def replayed(
-        self, herd: _core.Herd, places: Sequence[int], count: int, known: NDArray[np.uint64]
-    ) -> Replayed:
-        """The first programs that TVM replays, as TVM has them then: places of blocks may be others.
+    def as_replayed(self, bred: _core.Herd, program: Any) -> _core.Herd:
+        """A program as TVM has it now: places of blocks may be others.
 
         Args:
-            herd: bred programs.
-            places: which, the most wanted first.
-            count: how many are wanted.
-            known: hashes of programs that are not wanted again.
+            bred: the program as it was bred.
+            program: TVM's replay of it.
         """
-        taken: list[int] = []
-        programs: list[Any] = []
-        herds = [self.stock.joined([])]
-        seen = set(known.tolist())
-        for i in places:
-            if len(programs) >= count:
-                break
-            if (program := self.replayer.program(herd, i)) is None:
-                continue
-            own = self.add([program])
-            if seen.issuperset(own.hashes.tolist()):
-                continue
-            seen.update(own.hashes.tolist())
-            taken.append(i)
-            programs.append(program)
-            herds.append(own)
-        return Replayed(taken, programs, self.stock.joined(herds))
+        return self.add([program])
 
     def add(self, schedules: Sequence[Any]) -> _core.Herd:
         """Take in more programs.

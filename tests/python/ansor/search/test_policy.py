@@ -89,14 +89,15 @@ def test_what_was_found_and_not_measured_stays(monkeypatch: pytest.MonkeyPatch) 
     policy = ChoosingPolicy(task, model, None, population=64, seed=1, diverse=False)
     monkeypatch.setattr(policy_module, "measure", lambda task, states, options: ([], []))
     refused: list[int] = []
-    states_of = policy.breeder.replayer.programs
+    program_of = policy.breeder.replayer.program
 
-    def states(herd: Any, places: Any, count: int) -> Any:
-        found = states_of(herd, places, count + 1)
-        refused.append(found[0][0])  # as if TVM did not replay the first
-        return found[1:]
+    def program(herd: Any, i: int) -> Any:
+        if not refused:
+            refused.append(i)  # as if TVM did not replay the first
+            return None
+        return program_of(herd, i)
 
-    monkeypatch.setattr(policy.breeder.replayer, "programs", states)
+    monkeypatch.setattr(policy.breeder.replayer, "program", program)
     found = policy._found(32)
     monkeypatch.setattr(policy, "_found", lambda count: found)
     monkeypatch.setattr(policy, "_note", lambda programs, latencies: None)
