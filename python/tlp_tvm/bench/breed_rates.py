@@ -1,15 +1,21 @@
-"""Programs per second that are bred, embedded and scored natively, stage by stage."""
+"""Programs per second that are bred, embedded and scored natively, stage by stage, beside TVM's evolution."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tlp_tvm import _core
+from tlp_tvm.bench.breed_result import BreedResult
+from tlp_tvm.bench.cores import cores
 from tlp_tvm.bench.timing import costs_of
 from tlp_tvm.breeding.breeder import Breeder
 from tlp_tvm.breeding.herd_scores import embedded
+from tlp_tvm.embedding import Embedding
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.scoring import MEAN, ScoringModel
 
 CHECKED = 32
@@ -76,19 +82,89 @@ class BreedStages:
         rates["bred_embedded"] = 1 / (1 / rates["bred"] + 1 / rates["embedded"])
         return rates
 
-    def checked(self, herd: _core.Herd) -> tuple[_core.Herd, list[Any]]:
-        """Some children, and TVM's programs of them.
-
-        Raises:
-            AssertionError: TVM does not replay them.
-        """
-        part = herd.take(np.arange(min(CHECKED, len(herd))))
-        replayer = self._breeder.replayer
-        programs = replayer.programs(part, range(len(part)), len(part))
-        if len(programs) < len(part):
-            raise AssertionError(f"expected TVM to replay what was bred, found {replayer.counts}")
-        return part, [program for _, program in programs]
-
     def _scored(self, herd: _core.Herd) -> Any:
         encoder = self._scorer.layout.encoder
         return herd.score(encoder, self._network, self._head, np.empty(0, np.intp), self._threads)
+
+
+@dataclass(frozen=True)
+class BreedCase:
+    """A task whose breeding is timed.
+
+    Attributes:
+        task: its name.
+        target: TVM target.
+        breeder: of it, given the threads.
+        extract: TVM's programs -> their embeddings.
+        all_replay: whether TVM refuses none of what is bred.
+        tvms: given the threads: programs a second of TVM's evolution, and the share of its time that scoring
+            takes.
+    """
+
+    task: str
+    target: str
+    breeder: Callable[[int], Breeder]
+    extract: Callable[[list[Any], FeatureLayout], Embedding]
+    all_replay: bool
+    tvms: Callable[[int], tuple[float, float]]
+
+
+def bench_case(
+    case: BreedCase,
+    scorer: ScoringModel,
+    platform: str,
+    *,
+    model: str,
+    count: int,
+    threads: int,
+    rounds: int,
+    progress: Callable[[str], None],
+) -> BreedResult:
+    """Measure one task.
+
+    Args:
+        case: the task.
+        scorer: whose network is native.
+        platform: head that scores, or "mean".
+        model: what the scorer is called.
+        count: children of a generation.
+        threads: of both, on as many cores; 0 for all cores of this process.
+        rounds: repeats of each; the best counts.
+        progress: receives a line before each phase.
+
+    Raises:
+        AssertionError: TVM does not replay what was bred, or sees another embedding.
+    """
+    name = f"{case.task}, {case.target}"
+    with cores(threads) as used:
+        progress(f"{name}: sampling")
+        breeder = case.breeder(used)
+        stages = BreedStages(breeder, scorer, platform, count, used)
+        progress(f"{name}: checking")
+        herd = stages.bred()
+        _check(case, breeder, herd, scorer.layout)
+        progress(f"{name}: timing, {rounds} rounds")
+        rates = stages.rates(herd, rounds)
+        progress(f"{name}: TVM's evolution")
+        tvm, share = case.tvms(used)
+    return BreedResult(
+        task=case.task,
+        target=case.target,
+        model=model,
+        programs=count,
+        threads=used,
+        rounds=rounds,
+        tvm=tvm,
+        tvm_scoring=share,
+        **rates,
+    )
+
+
+def _check(case: BreedCase, breeder: Breeder, herd: _core.Herd, layout: FeatureLayout) -> None:
+    count = min(CHECKED, len(herd))
+    made = breeder.replayed(herd, range(count), count, np.empty(0, np.uint64))
+    found, counts = len(made.programs), breeder.replayer.counts
+    if not found or (case.all_replay and found < count):
+        raise AssertionError(f"expected TVM to replay what was bred, found {counts}")
+    if (case.extract(made.programs, layout) != embedded(made.herd, layout)).any():
+        raise AssertionError("expected the embeddings of TVM's programs to be those bred, found others")

@@ -19,10 +19,8 @@ from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.reading.states import extract_states
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.sampling import drawn_states
-from tlp_tvm.bench.breed_rates import CHECKED, BreedStages
+from tlp_tvm.bench.breed_rates import CHECKED, BreedCase, bench_case
 from tlp_tvm.bench.breed_result import BreedResult
-from tlp_tvm.bench.cores import cores
-from tlp_tvm.breeding.herd_scores import embedded
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import platform_or_mean
 
@@ -70,29 +68,16 @@ def bench_breed(
     """
     task, scorer = operator_task(task_name, target), load_model(model)
     platform = platform_or_mean(scorer, target)
-    with cores(threads) as used:
-        progress(f"{task_name}, {target}: sampling")
-        stages = BreedStages(TaskStock(task, 1), scorer, platform, count, used)
-        progress(f"{task_name}, {target}: checking")
-        herd = stages.bred()
-        part, states = stages.checked(herd)
-        if (extract_states(states, scorer.layout) != embedded(part, scorer.layout)).any():
-            raise AssertionError("expected the embeddings of TVM's states to be those bred, found others")
-        progress(f"{task_name}, {target}: timing, {rounds} rounds")
-        rates = stages.rates(herd, rounds)
-        progress(f"{task_name}, {target}: TVM's evolution")
-        tvm, share = _tvms(task, _Counting(scorer, platform), rounds)
-    return BreedResult(
-        task=task_name,
-        target=target,
-        model=model,
-        programs=count,
-        threads=used,
-        rounds=rounds,
-        tvm=tvm,
-        tvm_scoring=share,
-        **rates,
+    case = BreedCase(
+        task_name,
+        target,
+        lambda _threads: TaskStock(task, 1),
+        extract_states,
+        all_replay=True,
+        tvms=lambda _threads: _tvms(task, _Counting(scorer, platform), rounds),
     )
+    how: dict[str, Any] = {"threads": threads, "rounds": rounds, "progress": progress}
+    return bench_case(case, scorer, platform, model=model, count=count, **how)
 
 
 def _tvms(task: Any, model: _Counting, rounds: int) -> tuple[float, float]:

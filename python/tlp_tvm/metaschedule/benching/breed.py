@@ -14,12 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from tlp_tvm.bench.breed_rates import CHECKED, BreedStages
+from tlp_tvm.bench.breed_rates import BreedCase, bench_case
 from tlp_tvm.bench.breed_result import BreedResult
-from tlp_tvm.bench.cores import cores
-from tlp_tvm.breeding.herd_scores import embedded
 from tlp_tvm.metaschedule.breeding.trace_stock import TraceStock
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import flags_of
@@ -77,31 +73,16 @@ def bench_breed_traces(
     task: Any = OperatorTask(name, kind)
     scorer, target = load_model(model), flags_of(task.target)
     platform = platform_or_mean(scorer, target)
-    with cores(threads) as used:
-        progress(f"{name}, {kind}: sampling")
-        stock = TraceStock(task, 1, threads=used)
-        stages = BreedStages(stock, scorer, platform, count, used)
-        progress(f"{name}, {kind}: checking")
-        herd = stages.bred()
-        made = stock.replayed(herd, range(min(CHECKED, len(herd))), CHECKED, np.empty(0, np.uint64))
-        theirs = extract_traces(made.programs, scorer.layout)
-        if not made.programs or (theirs != embedded(made.herd, scorer.layout)).any():
-            raise AssertionError(f"expected TVM to replay what was bred, found {stock.replayer.counts}")
-        progress(f"{name}, {kind}: timing, {rounds} rounds")
-        rates = stages.rates(herd, rounds)
-        progress(f"{name}, {kind}: TVM's evolution")
-        tvm, share = _tvms(task, scorer, platform, used, rounds)
-    return BreedResult(
-        task=name,
-        target=target,
-        model=model,
-        programs=count,
-        threads=used,
-        rounds=rounds,
-        tvm=tvm,
-        tvm_scoring=share,
-        **rates,
+    case = BreedCase(
+        name,
+        target,
+        lambda used: TraceStock(task, 1, threads=used),
+        extract_traces,
+        all_replay=False,
+        tvms=lambda used: _tvms(task, scorer, platform, used, rounds),
     )
+    how: dict[str, Any] = {"threads": threads, "rounds": rounds, "progress": progress}
+    return bench_case(case, scorer, platform, model=model, count=count, **how)
 
 
 def _tvms(task: Any, scorer: ScoringModel, platform: str, threads: int, rounds: int) -> tuple[float, float]:
