@@ -9,7 +9,7 @@ from typing import Any
 from commits import ROOT
 from marked_pages import put
 
-from tlp_tvm.metaschedule.torch_compile.beside_eager import MARGIN
+from tlp_tvm.metaschedule.torch_compile.beside_eager import is_slower
 
 KEPT = ROOT / "docs" / "results" / "torch-models.json"
 PAGE = ROOT / "docs" / "networks.md"
@@ -38,7 +38,7 @@ def lines_of(known: dict[str, Any]) -> list[str]:
         times = new["latencies"]
         cells = [name, f"{new['first_s']:.1f}", f"{again['first_s']:.1f}", f"{new['difference']:.0e}"]
         cells += [f"{times[each] * 1e3:.3g}" if each in times else "-" for each in (*PEERS, OURS)]
-        by_tvm = times[OURS] <= MARGIN * times["eager"]
+        by_tvm = not is_slower(times[OURS], times["eager"])
         for peer in PEERS:
             ratio = times[peer] / times[OURS] if peer in times else None
             cells.append("-" if ratio is None else f"{ratio:.2f}x")

@@ -28,7 +28,7 @@ from tlp_tvm.metaschedule.loading.locate import tvm_info
 from tlp_tvm.metaschedule.loading.targets import flags_of, target_of
 from tlp_tvm.metaschedule.search import zero_shot
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
-from tlp_tvm.metaschedule.torch_compile.beside_eager import MARGIN, in_turns
+from tlp_tvm.metaschedule.torch_compile.beside_eager import in_turns, is_slower
 from tlp_tvm.metaschedule.torch_compile.compile_graph import compile_graph
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import keep, kept
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
@@ -179,7 +179,7 @@ class CompiledGraph:
         given = [arguments[i] for i in self._taken or ()]
         ours, theirs = in_turns(lambda: run(*given), lambda: self._graph(*arguments))
         log.info("a run of it takes %.3f ms by TVM, %.3f by PyTorch", ours * 1e3, theirs * 1e3)
-        return ours > MARGIN * theirs
+        return is_slower(ours, theirs)
 
     def _kept_or_new(self, arguments: Sequence[Any]) -> RunGraph:
         taken = self._taken or []

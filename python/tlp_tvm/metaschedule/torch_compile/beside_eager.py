@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
+
+from tlp_tvm.bench.timing import Work, best_rates
 
 TURNS, SECONDS = 3, 0.02
 """Turns of each, and seconds of one at least."""
@@ -20,13 +21,16 @@ def in_turns(ours: Callable[[], Any], theirs: Callable[[], Any]) -> tuple[float,
         ours: runs the compiled graph.
         theirs: runs it by PyTorch.
     """
-    lowest = [float("inf"), float("inf")]
-    for turn in range(TURNS + 1):
-        for i, run in enumerate((ours, theirs)):
-            began, runs = time.perf_counter(), 0
-            while runs == 0 or time.perf_counter() - began < SECONDS:
-                run()
-                runs += 1
-            if turn:
-                lowest[i] = min(lowest[i], (time.perf_counter() - began) / runs)
-    return lowest[0], lowest[1]
+    works, turns = {"ours": Work(ours, 1), "theirs": Work(theirs, 1)}, TURNS + 1
+    rates = best_rates(works, seconds=turns * SECONDS, turns=turns)
+    return 1 / rates["ours"], 1 / rates["theirs"]
+
+
+def is_slower(ours: float, theirs: float) -> bool:
+    """Whether a graph is left to PyTorch.
+
+    Args:
+        ours: seconds of a run of the compiled graph.
+        theirs: of one by PyTorch.
+    """
+    return ours > MARGIN * theirs
