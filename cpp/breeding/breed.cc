@@ -60,7 +60,7 @@ struct Farm {
   void Take(std::size_t parent, Child* child) const {
     child->form = parents.form(parent);
     child->row.assign(stock.stride(), 0);
-    std::copy_n(parents.row(parent), stock.forms()[child->form].row_size, child->row.begin());
+    std::copy_n(parents.row(parent), stock.forms()[child->form].shown.size(), child->row.begin());
   }
 
   /*! \return Whether there is a child. */
@@ -141,7 +141,7 @@ Child CrossOf(const Stock& stock, const Population& programs, std::size_t first,
   Child child;
   child.form = programs.form(first);
   child.row.assign(stock.stride(), 0);
-  std::copy_n(programs.row(first), stock.forms()[child.form].row_size, child.row.begin());
+  std::copy_n(programs.row(first), stock.forms()[child.form].shown.size(), child.row.begin());
   Random random(seed, 0);
   Cross(stock, programs.form(second), programs.row(second), &random, &child);
   return child;

@@ -80,9 +80,8 @@ struct Form {
   std::vector<FuseGene> fuses;
   std::vector<PickGene> picks;
   std::vector<LoopNumber> loops;  ///< in the order of `value`
-  Row shown;                      ///< genes of the form's own program
-  std::size_t row_size = 0;
-  std::int64_t programs = 0;  ///< that had it when they were shown
+  Row shown;                      ///< genes of the form's own program; rows of others are as long
+  std::int64_t programs = 0;      ///< that had it when they were shown
 };
 
 /*! \brief A program taken apart; the names in the form's values are those of the program. */
@@ -96,7 +95,7 @@ struct Parsed {
 struct Species {
   const Vocabulary* vocabulary;
   /*!
-   * \brief Takes a program apart: all but the form's key, its row and its size of one.
+   * \brief Takes a program apart: all but the form's key and its own genes.
    * \throws RecordError of what is no program of the framework.
    */
   Parsed (*parse)(const PrimitiveSequence& program);

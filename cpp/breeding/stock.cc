@@ -67,7 +67,6 @@ std::pair<std::size_t, Row> Stock::Add(const PrimitiveSequence& program) {
     added.sketch = sketch;
     added.key = parsed.form_key.size();
     for (const char c : parsed.form_key) added.key = Mix(added.key ^ static_cast<unsigned char>(c));
-    added.row_size = parsed.row.size();
     added.shown = parsed.row;
     TakeNames(program, &added);
     sketches_[sketch].forms.push_back(form);
@@ -107,7 +106,7 @@ void Stock::Note(const Form& form, const Row& row) {
 
 std::uint64_t Stock::HashOf(std::size_t form, const std::int64_t* row) const {
   std::uint64_t hash = forms_[form].key;
-  for (std::size_t i = 0; i < forms_[form].row_size; ++i) {
+  for (std::size_t i = 0; i < forms_[form].shown.size(); ++i) {
     hash = Mix(hash ^ Mix(static_cast<std::uint64_t>(row[i])));
   }
   return hash;

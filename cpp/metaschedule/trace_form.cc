@@ -142,7 +142,7 @@ class Parser {
     form().splits.push_back(std::move(split));
   }
 
-  /*! \brief candidates, probs, defines, decision; or block, defines, decision. */
+  /*! \brief candidates, probs, defines, decision, which readers check; or block, defines, decision. */
   void Pick() {
     PickGene pick{out_.row.size(), {}, true};
     if (!spec_->attributes.empty()) {
@@ -156,12 +156,6 @@ class Parser {
       Keep();
     }
     const std::int64_t defines = Keep(), decision = Take();
-    if (!pick.grows &&
-        (decision < 0 || decision >= static_cast<std::int64_t>(pick.numbers.size()))) {
-      Refuse(at_, spec_->name,
-             "a decision among " + std::to_string(pick.numbers.size()) + " candidates",
-             std::to_string(decision));
-    }
     if (!pick.grows) decided_[defines] = {false, form().picks.size(), 0};
     form().copies.push_back({form().values.size(), out_.row.size()});
     form().values.push_back(decision);

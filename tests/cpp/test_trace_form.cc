@@ -139,5 +139,15 @@ TEST(WhatNoSearchDrewIsRefused) {
   EXPECT_THROWS(stock.Add(Read({Trace("[8, 0, 16]", "0", "1")}).sequences[0]), RecordError,
                 "instruction 2 (SamplePerfectTile): expected factors of 1 or more, found 0; breed "
                 "traces that a search of MetaSchedule drew");
+  std::string many = Trace("[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 512]", "0", "1");
+  const std::string three = R"([3, 64], ["v2", "v3", "v4"])";
+  std::string sixteen = R"([16, 64], ["v2")";
+  for (int i = 3; i < 18; ++i) sixteen += ", \"v" + std::to_string(i) + '"';
+  many = many.replace(many.find(three), three.size(), sixteen + "]");
+  many = many.substr(0, many.find(R"(,["Split")")) + many.substr(many.rfind("], [[2, "));
+  many = many.substr(0, many.find(", [4, ")) + "]]";
+  EXPECT_THROWS(stock.Add(Read({many}).sequences[0]), RecordError,
+                "instruction 2 (SamplePerfectTile): expected 1 to 15 factors, as many as n, found "
+                "16; breed traces that a search of MetaSchedule drew");
   EXPECT(stock.forms().empty());
 }
