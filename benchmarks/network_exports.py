@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,14 +119,18 @@ NETWORKS: dict[str, Network] = {
 """By the name of the file; images have 224 x 224 pixels."""
 
 
-def write(name: str, network: Network, folder: Path, *, exported: bool = True) -> None:
+TRACED, EXPORTED = ".pt", ".pt2"
+"""Ends of the files: TorchScript's, which Ansor's side reads, and torch.export's, for MetaSchedule's."""
+
+
+def write(name: str, network: Network, folder: Path, ends: Sequence[str] = (TRACED, EXPORTED)) -> None:
     """Write the files of a network; the same weights at every call.
 
     Args:
         name: of the files.
         network: what they hold.
         folder: made if it is not there.
-        exported: whether to write that of torch.export too.
+        ends: of the files to write.
     """
     os.environ["HF_HUB_OFFLINE"] = "1"
     folder.mkdir(parents=True, exist_ok=True)
@@ -141,13 +145,15 @@ def write(name: str, network: Network, folder: Path, *, exported: bool = True) -
     x = torch.randint(network.ids, network.shape) if network.ids else torch.randn(network.shape)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # tracing is called deprecated, and warns of sizes that it fixes
-        torch.jit.trace(module, x, check_trace=False).save(str(folder / f"{name}.pt"))  # type: ignore[no-untyped-call]
-        if exported:
-            torch.export.save(torch.export.export(module, (x,)), folder / f"{name}.pt2")
+        if TRACED in ends:
+            traced = torch.jit.trace(module, x, check_trace=False)  # type: ignore[no-untyped-call]
+            traced.save(str(folder / f"{name}{TRACED}"))
+        if EXPORTED in ends:
+            torch.export.save(torch.export.export(module, (x,)), folder / f"{name}{EXPORTED}")
 
 
 def write_missing(networks: Mapping[str, Network], about: str) -> None:
-    """Write the TorchScript files of networks to the folder that the command line names; what is there stays.
+    """Write files of networks to the folder that the command line names; what is there stays.
 
     Args:
         networks: by the name of the file.
@@ -155,11 +161,13 @@ def write_missing(networks: Mapping[str, Network], about: str) -> None:
     """
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
+    parser.add_argument("--exported", action="store_true", help="those of torch.export, for MetaSchedule")
+    asked = parser.parse_args()
+    end = EXPORTED if asked.exported else TRACED
     for name, network in networks.items():
-        if not (folder / f"{name}.pt").exists():
-            write(name, network, folder, exported=False)
-            sys.stdout.write(f"{folder / name}.pt\n")
+        if not (file := asked.folder / f"{name}{end}").exists():
+            write(name, network, asked.folder, [end])
+            sys.stdout.write(f"{file}\n")
 
 
 def main() -> None:
