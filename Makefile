@@ -152,6 +152,8 @@ dataset: $(VENV)/.package  ## build the datasets of the shipped models from data
 	$(BIN)/tlp-tvm dataset build $(WARM) $(COLD) datasets/test-cold --replace --out build/dataset-judged
 	$(BIN)/tlp-tvm dataset build datasets/epyc-metaschedule datasets/epyc-dense-metaschedule --replace --out build/dataset-metaschedule
 	$(BIN)/tlp-tvm dataset stats build/dataset-metaschedule --html build/dataset-metaschedule.html
+	$(BIN)/tlp-tvm dataset build datasets/cold-zen5-metaschedule datasets/cold-zen5-wide-metaschedule --replace \
+	  --out build/dataset-cold-metaschedule
 
 pretrained: dataset  ## train the shipped models again
 	rm -rf build/pretrained

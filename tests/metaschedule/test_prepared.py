@@ -11,11 +11,11 @@ import pytest
 import torch
 
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.graph.prepared import prepared
 from tlp_tvm.metaschedule.loading.targets import target_of
 from tlp_tvm.metaschedule.networks import end_to_end
 from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
 from tlp_tvm.metaschedule.networks.planning import TraceTask
-from tlp_tvm.metaschedule.networks.prepared import prepared
 from tlp_tvm.metaschedule.reading.traces import extract_traces
 from tlp_tvm.metaschedule.search.programs import applied
 from tlp_tvm.metaschedule.search.tvms_sample import drawn, ready_search

@@ -39,9 +39,6 @@ _PAUSE = 0.15
 COLD, WARM = "cold", "warm"
 CACHES = (COLD, WARM)
 
-FLUSH = "cache_flush_cpu_non_first_arg"
-"""TVM's function that takes every argument but the first out of the caches."""
-
 _FEWEST, _MOST = 3, 100
 """Runs of a timing with cold caches, whose median it is."""
 

@@ -16,7 +16,7 @@ from tlp_tvm.adapting.program_source import Prior, ProgramSource
 from tlp_tvm.errors import CollectionError, DatasetError, NetworkError
 from tlp_tvm.framework import Contender, OnErrors, Pool, Tell
 from tlp_tvm.machine.checks import Check
-from tlp_tvm.measuring.child import WARM, Outcome
+from tlp_tvm.measuring.child import COLD, Outcome
 from tlp_tvm.measuring.code_kinds import PLAIN
 from tlp_tvm.measuring.fleet import Fleet
 from tlp_tvm.measuring.pool import FAILED_COST, MeasureSettings, MeasuringPool
@@ -36,7 +36,7 @@ class _MetaSchedule:
     default_model = "epyc-metaschedule"
     log = "database_tuning_record.json"
     layouts = ("metaschedule",)
-    caches = WARM
+    caches = COLD
     has_store_rows = False
 
     def is_here(self) -> bool:

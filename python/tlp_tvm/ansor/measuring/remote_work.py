@@ -17,7 +17,6 @@ from tlp_tvm.ansor.measuring.work import Serialized, compiled
 from tlp_tvm.measuring.child import (
     COLD,
     COMPILE,
-    FLUSH,
     NO_ERROR,
     RUNTIME,
     Outcome,
@@ -25,6 +24,7 @@ from tlp_tvm.measuring.child import (
     last_line,
     timed,
 )
+from tlp_tvm.measuring.cooling import FLUSH
 from tlp_tvm.measuring.fleet import Fleet
 
 NO_DEVICE, BUSY = 100, 101

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -15,7 +14,6 @@ from tlp_tvm.ansor.loading.loops import share_loops_of
 from tlp_tvm.measuring.child import (
     COLD,
     COMPILE,
-    FLUSH,
     INSTANTIATION,
     NO_ERROR,
     Outcome,
@@ -25,11 +23,10 @@ from tlp_tvm.measuring.child import (
     timed,
 )
 from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN
+from tlp_tvm.measuring.cooling import cooling
 
 _BATCHED = 3
 """Axes of the operands of a batched product."""
-
-_COOL = "tlp_tvm.cool_weights"
 
 _KEPT_BYTES = 1 << 30
 """Of arrays that wait for the next program of the same shapes; filling new ones takes longer than timing."""
@@ -95,10 +92,13 @@ def run(number: int, inputs: dict[str, Any], timing: Timing, task: str, again: b
     Returns:
         None if this child does not have the program, as it replaces the one that had.
     """
+    import tvm
 
     def costs_of(program: Program, timing: Timing) -> tuple[float, ...]:
         device = _device_of(program)
-        cool = cooling(program.weights) if timing.caches == COLD and program.kind == "llvm" else ""
+        cool = ""
+        if timing.caches == COLD and program.kind == "llvm":
+            cool = cooling(program.weights, tvm.get_global_func, tvm.register_func)
         return timed(program.module, device, _arrays_of(program, device, inputs), timing, cool)
 
     return run_kept(_programs, number, costs_of, timing, task, again)
@@ -161,29 +161,6 @@ def weights_of(dag: Any) -> tuple[int, ...]:
         if len(tensor.shape) != _BATCHED
     ]
     return tuple(i for i, tensor in enumerate(dag.tensors) if any(tensor.same_as(each) for each in free))
-
-
-_cooled: tuple[int, ...] = ()
-
-
-def cooling(weights: tuple[int, ...]) -> str:
-    """The name of the function that takes these arguments out of the caches; empty if there are none.
-
-    Args:
-        weights: places among the arguments.
-    """
-    global _cooled
-    _register_cooling()
-    _cooled = weights
-    return _COOL if weights else ""
-
-
-@functools.cache
-def _register_cooling() -> None:
-    import tvm
-
-    flush = tvm.get_global_func(FLUSH)
-    tvm.register_func(_COOL, lambda *arrays: flush(arrays[0], *(arrays[i] for i in _cooled)), override=True)
 
 
 def _arrays_of(program: Program, device: Any, inputs: dict[str, Any]) -> list[Any]:

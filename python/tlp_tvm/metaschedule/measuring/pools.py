@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from tlp_tvm.measuring.pool import MeasureSettings, MeasuringPool, start_child
+from tlp_tvm.metaschedule.graph.fusing import weights_of
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.measuring import work
 from tlp_tvm.metaschedule.measuring.work import Serialized
@@ -32,7 +33,8 @@ class Measurable:
     def serialized(self) -> Serialized:
         """For a child."""
         arguments = [(tuple(shape), dtype) for _, dtype, shape in arguments_of(self.module)]
-        return Serialized(load_tvm().ir.save_json(self.module), str(self.target), tuple(arguments))
+        text = load_tvm().ir.save_json(self.module)
+        return Serialized(text, str(self.target), tuple(arguments), weights_of(self.module))
 
 
 class TracePool(MeasuringPool):

@@ -10,7 +10,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from tlp_tvm.measuring.child import COMPILE, NO_ERROR, Outcome, Timing, last_line, run_kept, timed
+from tlp_tvm.measuring.child import COLD, COMPILE, NO_ERROR, Outcome, Timing, last_line, run_kept, timed
+from tlp_tvm.measuring.cooling import cooling
 
 _NO_CSE = {"tirx.disable_cse_tir": True}
 """LLVM does the same again."""
@@ -27,17 +28,19 @@ class Serialized:
         module: the scheduled IRModule, as TVM's JSON.
         target: TVM's target, as JSON.
         arguments: shape and type of each argument.
+        weights: places among the arguments of those that a network keeps constant.
     """
 
     module: str
     target: str
     arguments: tuple[tuple[tuple[int, ...], str], ...]
+    weights: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class _Program:
     module: Any
-    arguments: tuple[tuple[tuple[int, ...], str], ...]
+    sent: Serialized
     kind: str
 
 
@@ -70,7 +73,7 @@ def build(number: int, program: Serialized) -> Outcome:
             _ = module[module.entry_name]  # LLVM compiles at the first look
     except Exception:  # noqa: BLE001 - whatever a program does costs that program only
         return Outcome((), COMPILE, last_line(), time.monotonic() - began)
-    _programs[number] = _Program(module, program.arguments, str(target.kind.name))
+    _programs[number] = _Program(module, program, str(target.kind.name))
     return Outcome((), NO_ERROR, "", time.monotonic() - began)
 
 
@@ -86,11 +89,17 @@ def run(number: int, timing: Timing, task: str, again: bool) -> Outcome | None:
     Returns:
         None if this child does not have the program, as it replaces the one that had.
     """
+    import tvm
+    from tvm_ffi import register_global_func
+
     from tlp_tvm.metaschedule.loading.targets import device_of
 
     def costs_of(program: _Program, timing: Timing) -> tuple[float, ...]:
         device = device_of(program.kind)
-        return timed(program.module, device, _arrays_of(program, device), timing)
+        cool = ""
+        if timing.caches == COLD and program.kind == "llvm":
+            cool = cooling(program.sent.weights, tvm.get_global_func, register_global_func)
+        return timed(program.module, device, _arrays_of(program, device), timing, cool)
 
     return run_kept(_programs, number, costs_of, timing, task, again)
 
@@ -103,7 +112,7 @@ def _arrays_of(program: _Program, device: Any) -> list[Any]:
     if sum(4 * math.prod(shape) for _, shape, _, _ in _arrays) > _KEPT_BYTES:
         _arrays.clear()
     arrays = []
-    for i, (shape, dtype) in enumerate(program.arguments):
+    for i, (shape, dtype) in enumerate(program.sent.arguments):
         key = (i, shape, dtype, program.kind)
         if key not in _arrays:
             _arrays[key] = tvm.runtime.empty(shape, dtype, device)

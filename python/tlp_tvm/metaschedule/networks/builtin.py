@@ -7,10 +7,11 @@ from typing import Any
 
 from tlp_tvm import network_names
 from tlp_tvm.errors import NetworkError
+from tlp_tvm.metaschedule.graph.export_repairs import repair
+from tlp_tvm.metaschedule.graph.fusing import fused, is_schedulable
+from tlp_tvm.metaschedule.graph.prepared import prepared
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.architectures import BUILDERS
-from tlp_tvm.metaschedule.networks.export_repairs import repair
-from tlp_tvm.metaschedule.networks.prepared import prepared
 from tlp_tvm.network_names import parse_name
 
 EXPORTED = ".pt2"
@@ -63,21 +64,13 @@ def relax_of(program: Any) -> tuple[Any, dict[str, Any]]:
     return module, dict(zip(names[len(names) - len(values) :], values, strict=True))
 
 
-def fused(module: Any, target: Any) -> Any:
-    """A network whose operators are fused functions: what tasks are extracted from."""
-    load_tvm()
-    from tvm import relax
-
-    with target:
-        return relax.get_pipeline("zero")(module)
-
-
 def tasks_of(module: Any, target: Any) -> list[Any]:
     """The tuning tasks of a network, `ms.ExtractedTask`s with their weights."""
     load_tvm()
     from tvm.s_tir.meta_schedule.relax_integration import extract_tasks
 
-    return list(extract_tasks(fused(module, target), target))
+    tasks = extract_tasks(fused(module, target), target)
+    return [task for task in tasks if is_schedulable(task.dispatched[0])]
 
 
 def _exported(path: Path) -> tuple[Any, dict[str, Any]]:

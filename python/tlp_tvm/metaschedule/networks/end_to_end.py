@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.metaschedule.graph.fusing import fused, is_cpu, with_programs
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import device_of
 from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
@@ -22,12 +23,20 @@ def compiled(module: Any, parameters: dict[str, Any], target: Any, database: Any
         target: TVM's target.
         database: `ms.Database` with records of its tasks; None for TVM's own schedules.
     """
-    load_tvm()
+    tvm = load_tvm()
+    from tvm import relax
+    from tvm.relax.backend.cpu_generic.pipeline import dataflow_lower_passes, finalize_passes
     from tvm.s_tir import meta_schedule as ms
     from tvm.s_tir.meta_schedule.relax_integration import compile_relax
 
     records = ms.database.MemoryDatabase() if database is None else database
-    return compile_relax(records, module, target, parameters)
+    if not is_cpu(target):
+        return compile_relax(records, module, target, parameters)
+    bound = relax.transform.BindParams("main", parameters)(module)
+    known = with_programs(fused(bound, target), target, records)
+    lowered = tvm.transform.Sequential([*dataflow_lower_passes(target), *finalize_passes(target)])
+    with target, tvm.transform.PassContext(opt_level=3):
+        return relax.build(known, target=target, relax_pipeline=lowered)
 
 
 def random_inputs(module: Any) -> dict[str, NDArray[Any]]:

@@ -15,6 +15,7 @@ from typing import IO, Any
 from tlp_tvm.adapting.search_scores import Scorer, load_scorer, model_name, model_source
 from tlp_tvm.errors import TuningError
 from tlp_tvm.measuring.stopping import StopOnInterrupt
+from tlp_tvm.metaschedule.graph.fusing import fused
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.loops import share_loops_of
 from tlp_tvm.metaschedule.loading.targets import cores_of, flags_of, target_of
@@ -22,6 +23,7 @@ from tlp_tvm.metaschedule.measuring.pools import TracePool
 from tlp_tvm.metaschedule.networks import end_to_end
 from tlp_tvm.metaschedule.networks.builtin import canonical_name, network_from, tasks_of
 from tlp_tvm.metaschedule.networks.library import save_tuned
+from tlp_tvm.metaschedule.networks.operator_profile import functions_of, profile
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import RECORDS
 from tlp_tvm.metaschedule.search.tvms_search import TvmsSearch
@@ -29,7 +31,7 @@ from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.history import History, teach
-from tlp_tvm.tuning.network.operator_times import OperatorTime
+from tlp_tvm.tuning.network.operator_times import OperatorTime, operator_times
 from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import RunFolder
 from tlp_tvm.tuning.tune_observer import TuneObserver
@@ -68,6 +70,7 @@ class RelaxTuner:
         self._target = target_of(settings.target)
         self.target = flags_of(self._target)
         self.network = canonical_name(settings.network)
+        self._labels: dict[str, float] = {}
         self._module, self._parameters = network_from(settings.network)
         share_loops_of(load_tvm())
         from tvm.relax.transform import BindParams
@@ -164,7 +167,8 @@ class RelaxTuner:
         if not self._settings.trials:
             return set(self._chosen)
         pairs = zip(self._tasks, history.best, strict=True)
-        return {task.workload_key for task, best in pairs if best < float("inf")}
+        self._labels = {task.workload_key: float(best) for task, best in pairs if best < float("inf")}
+        return set(self._labels)
 
     def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
         from tvm.s_tir import meta_schedule as ms
@@ -180,13 +184,15 @@ class RelaxTuner:
         return save_tuned(self._tuned, self._target, folder.path, self.network, inputs, outputs), ""
 
     def choose_inside(self, folder: RunFolder, turns: int, tries: int) -> tuple[int, set[str]]:
-        return 0, set()  # TVM's Relax has no profile by operator to choose by
+        return 0, set()  # the programs of the lowest labels stay
 
     def best_file(self, folder: RunFolder) -> Path:
         return folder.log if self._settings.trials else folder.path / CHOICES
 
     def operators(self, folder: RunFolder) -> list[OperatorTime]:
-        return []
+        inputs = end_to_end.random_inputs(self._bound)
+        ran = profile(self._tuned, inputs, self._target, self._threads)
+        return operator_times(ran, functions_of(fused(self._bound, self._target)), self._labels)
 
     def keep_untuned(self, folder: RunFolder) -> Path:
         inputs = end_to_end.random_inputs(self._bound)

@@ -30,8 +30,8 @@ MADE_UP_COST = 1e9
 POPULATION, GENERATIONS = 2048, 2
 """Programs that are bred in a generation, and generations."""
 
-WAY = f"bred natively, {GENERATIONS} generations of {POPULATION}"
-"""What choices depend on beside model, target and seed; those made another way are not taken from a cache."""
+WAY = f"bred natively, {GENERATIONS} generations of {POPULATION}, weights laid out"
+"""What choices, and graphs of them, depend on beside model, target and seed: caches are keyed by it."""
 
 CANDIDATES = 128
 """Programs with the best scores that are tried, one after the other, until one can be taken."""

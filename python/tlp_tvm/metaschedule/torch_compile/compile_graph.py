@@ -16,12 +16,13 @@ from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.stopping import Stopped
+from tlp_tvm.metaschedule.graph.fusing import without_weights
+from tlp_tvm.metaschedule.graph.prepared import prepared
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import flags_of, target_of
 from tlp_tvm.metaschedule.networks import end_to_end
 from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
 from tlp_tvm.metaschedule.networks.planning import TraceTask
-from tlp_tvm.metaschedule.networks.prepared import prepared
 from tlp_tvm.metaschedule.reading.records import RECORDS
 from tlp_tvm.metaschedule.reading.traces import json_of
 from tlp_tvm.metaschedule.search import zero_shot
@@ -123,9 +124,10 @@ def _take_measured(database: Any, task: TraceTask, folders: list[Path]) -> bool:
         if not ((folder / WORKLOADS).exists() and (folder / RECORDS).exists()):
             continue  # TVM would make them
         known = ms.database.JSONDatabase(str(folder / WORKLOADS), str(folder / RECORDS))
-        if not known.has_workload(task.module):
+        ways = [way for way in (task.module, without_weights(task.module)) if known.has_workload(way)]
+        if not ways:
             continue
-        theirs = known.commit_workload(task.module)
+        theirs = known.commit_workload(ways[0])
         best = known.get_top_k(theirs, 1)
         if best and best[0].run_secs and float(best[0].run_secs[0]) < 1e9:
             trace = best[0].trace

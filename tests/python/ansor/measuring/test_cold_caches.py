@@ -13,10 +13,17 @@ from tlp_tvm.ansor.measuring.pools import StatePool
 from tlp_tvm.ansor.networks.builtin import load_network
 from tlp_tvm.ansor.networks.tasks import extract_tasks, operator_task
 from tlp_tvm.ansor.search.sampling import sample_states
+from tlp_tvm.measuring import cooling
 from tlp_tvm.measuring.child import COLD, WARM, Timing, realtime_allowed, timed
 from tlp_tvm.measuring.pool import MeasureSettings
 
 TARGET = "llvm -num-cores=1"
+
+
+def cooled(weights: tuple[int, ...]) -> str:
+    """The function that cools these."""
+    tvm = load_tvm()
+    return cooling.cooling(weights, tvm.get_global_func, tvm.register_func)
 
 
 @pytest.fixture(scope="module")
@@ -52,26 +59,22 @@ def test_a_function_cools_before_each_run_and_gets_the_arguments(convolution: An
     assert set(called) == {len(arrays)}
 
 
-def test_only_the_weights_are_taken_out(convolution: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    tvm = load_tvm()
+def test_only_the_weights_are_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
     flushed: list[tuple[Any, ...]] = []
-    original = tvm.get_global_func
+    functions: dict[str, Any] = {cooling.FLUSH: lambda *arrays: flushed.append(arrays)}
 
-    def found(name: str, *others: Any) -> Any:
-        return (lambda *arrays: flushed.append(arrays)) if name == work.FLUSH else original(name, *others)
+    def register(name: str, function: Any, *, override: bool) -> None:
+        assert override
+        functions[name] = function
 
-    work._register_cooling.cache_clear()
-    monkeypatch.setattr(tvm, "get_global_func", found)
-    name = work.cooling((1,))
-    monkeypatch.undo()
-    arrays = [tvm.nd.array(np.full(2, i, np.float32)) for i in range(3)]
-    tvm.get_global_func(name)(*arrays)
-    work._register_cooling.cache_clear()  # the next one registers TVM's own again
+    monkeypatch.setattr(cooling, "_registered", False)
+    name = cooling.cooling((1,), functions.__getitem__, register)
+    functions[name]("output", "weight", "input")
+    cooling.cooling((1, 2), functions.__getitem__, register)
+    functions[name]("output", "weight", "bias", "input")
 
-    [[first, *others]] = flushed
-    assert float(first.numpy()[0]) == 0.0
-    assert [float(array.numpy()[0]) for array in others] == [1.0]
-    assert work.cooling(()) == ""
+    assert flushed == [("output", "weight"), ("output", "weight", "bias")]
+    assert cooling.cooling((), functions.__getitem__, register) == ""
 
 
 @pytest.mark.parametrize("caches", [COLD, WARM])
@@ -89,7 +92,7 @@ def test_cold_weights_or_not_a_slow_program_has_one_timing(convolution: Any) -> 
     assert program is not None, message
     device = load_tvm().cpu()
     arrays = work._arrays_of(program, device, {})
-    for cool in ("", work.cooling(program.weights)):
+    for cool in ("", cooled(program.weights)):
         for above, count in ((0.0, 3), (1e9, 3), (1e-9, 1)):
             how = Timing(repeat=3, min_repeat_ms=1, short_above_ms=above)
             assert len(timed(program.module, device, arrays, how, cool)) == count

@@ -1,0 +1,136 @@
+"""A network's operators as fused functions, and each of these as its program, weights laid out for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+
+WEIGHTS = "layout_free_buffers"
+"""Attribute, of TVM's, of a function that says which of its arguments a network keeps constant. A program may
+have these in an order of its own: a postprocessor for CPUs lays each out as the innermost loops read it."""
+
+_ROOT = "root"
+"""Name of the block that TVM puts around all others of a function."""
+
+
+def fused(module: Any, target: Any) -> Any:
+    """A network whose operators are fused functions: what tasks are extracted from.
+
+    Args:
+        module: Relax module; its parameters are constants, or inputs behind the first `num_input`.
+        target: TVM's target; functions for a CPU say which arguments are weights.
+    """
+    tvm = load_tvm()
+    from tvm import relax
+
+    with target:
+        whole = tvm.transform.Sequential([*_dispatching(target), relax.get_pipeline("zero")])(module)
+    if is_cpu(target):
+        for name, places in _constants(whole).items():
+            function = whole[name]
+            if weights := [place for place in places if _is_matrix(function, place)]:
+                whole.update_func(name, function.with_attr(WEIGHTS, weights))
+    return whole
+
+
+def with_programs(module: Any, target: Any, database: Any) -> Any:
+    """A network of fused functions for a CPU, each as its best record has it, and all constants laid out so.
+
+    Args:
+        module: that `fused` gave; its parameters are constants.
+        target: TVM's target.
+        database: `ms.Database` with records of its tasks.
+    """
+    tvm = load_tvm()
+    from tvm.relax import transform
+
+    with target, database:
+        known = transform.MetaScheduleApplyDatabase(enable_warning=False)(module)
+    others = {name: each for name, each in known.functions.items() if isinstance(each, tvm.tirx.PrimFunc)}
+    others = {name: each for name, each in others.items() if not (each.attrs or {}).get(WEIGHTS)}
+    for name in others:  # the next pass fails at functions without blocks of their own
+        del known[name]
+    split = transform.SplitLayoutRewritePreproc()(known)
+    for name, each in others.items():
+        split[name] = each
+    with target:
+        cleaned = [transform.FoldConstant(), transform.DeadCodeElimination()]
+        return tvm.transform.Sequential(cleaned)(split)
+
+
+def is_cpu(target: Any) -> bool:
+    """Whether programs for a target may lay weights out anew."""
+    return str(target.kind.name) == "llvm"
+
+
+def is_schedulable(module: Any) -> bool:
+    """Whether a task is one for a search; cumulative sums and sorts come as one block that is theirs alone.
+
+    Args:
+        module: IRModule with one function.
+    """
+    (function,) = module.functions.values()
+    return str(function.body.block.name_hint) == _ROOT
+
+
+def weights_of(module: Any) -> tuple[int, ...]:
+    """Which arguments of a task, or of a program of it, are weights.
+
+    Args:
+        module: IRModule with one function.
+
+    Returns:
+        Places among its arguments.
+    """
+    (function,) = module.functions.values()
+    places = (function.attrs or {}).get(WEIGHTS, ())
+    return tuple(int(place) for place in places)
+
+
+def without_weights(module: Any) -> Any:
+    """A task whose arguments are all alike: as others tune it, who leave weights as they come.
+
+    Args:
+        module: IRModule with one function.
+    """
+    tvm = load_tvm()
+    ((name, function),) = module.functions.items()
+    return tvm.IRModule({name: function.without_attr(WEIGHTS)}, attrs=module.attrs)
+
+
+def _constants(module: Any) -> dict[Any, list[int]]:
+    """Functions of a network, and the places of what is constant wherever they are called."""
+    from tvm import relax
+    from tvm.ir.expr import GenericConst
+
+    main = module["main"]
+    fixed = set(main.params[int((main.attrs or {}).get("num_input", len(main.params))) :])
+    found: dict[Any, set[int]] = {}
+    for block in main.body.blocks:
+        for binding in block.bindings:
+            call = binding.value
+            if isinstance(call, relax.Call) and getattr(call.op, "name", "") == "relax.call_tir":
+                name, given = call.args[0], call.args[1].fields
+                places = {i for i, x in enumerate(given) if isinstance(x, GenericConst) or x in fixed}
+                found[name] = found.get(name, places) & places
+    return {name: sorted(places) for name, places in found.items() if places}
+
+
+def _is_matrix(function: Any, place: int) -> bool:
+    """Whether there is something to lay out; of a norm's scale TVM's postprocessor fails."""
+    from tvm.s_tir.meta_schedule.arg_info import ArgInfo
+
+    shape = ArgInfo.from_prim_func(function)[place].as_json()[2]
+    return sum(int(extent) > 1 for extent in shape) > 1
+
+
+def _dispatching(target: Any) -> Sequence[Any]:
+    from tvm.relax import pipeline
+
+    try:
+        passes: Sequence[Any] = pipeline.library_dispatch_passes(target)
+    except ValueError:  # no such passes for this kind of target
+        return []
+    return passes
