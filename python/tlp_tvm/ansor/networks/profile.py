@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import collections
-import statistics
 import tempfile
 import time
 from collections.abc import Sequence
@@ -12,16 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.tuning.network.operator_times import Ran
+from tlp_tvm.tuning.network.operator_times import LIMIT_S, RUNS, OperatorRuns, Ran
 from tlp_tvm.tuning.network.turns import in_fresh_thread
-
-_RUNS = 60
-"""Of the whole network; an operator's time is the median over them. Before each, TVM warms up with three.
-
-On a virtual machine whose speed varies by a fifth, fifteen leave an error of 6%, where 2% decide."""
-
-_LIMIT_S = 3.0
-"""After which a network is not run again: what is slow is known well enough by fewer runs."""
 
 _NO_OPERATOR = "__nop"
 """What a reshape is that changes no data."""
@@ -55,9 +45,9 @@ def _profile(built: Sequence[Any], inputs: dict[str, NDArray[Any]], target: Any)
             executor = debug_executor.GraphModuleDebug(create, [device], each.get_graph_json(), folder)
             executor.set_input(**inputs)
             networks.append(_Profiled(executor))
-        for _ in range(_RUNS):
+        for _ in range(RUNS):
             for network in networks:
-                if network.spent < _LIMIT_S:
+                if network.spent < LIMIT_S:
                     network.run()
     return [network.operators() for network in networks]
 
@@ -67,25 +57,15 @@ class _Profiled:
 
     def __init__(self, executor: Any) -> None:
         self._executor = executor
-        self._seconds: dict[str, list[float]] = collections.defaultdict(list)
-        self._counts: dict[str, int] = {}
+        self._runs = OperatorRuns()
         self.spent = 0.0
 
     def run(self) -> None:
         began = time.perf_counter()
-        run: dict[str, float] = collections.defaultdict(float)
-        self._counts = collections.Counter()
-        for call in self._executor.profile(collectors=[]).calls:
-            name = str(call["Name"])
-            run[name] += call["Duration (us)"].microseconds * 1e-6
-            self._counts[name] += 1
-        for name, total in run.items():
-            self._seconds[name].append(total)
+        calls = [(str(call["Name"]), call) for call in self._executor.profile(collectors=[]).calls]
+        durations = [(name, call["Duration (us)"].microseconds * 1e-6) for name, call in calls]
+        self._runs.add([each for each in durations if each[0] != _NO_OPERATOR])
         self.spent += time.perf_counter() - began
 
     def operators(self) -> list[Ran]:
-        return [
-            Ran(name, self._counts[name], statistics.median(totals) / self._counts[name])
-            for name, totals in self._seconds.items()
-            if name != _NO_OPERATOR
-        ]
+        return self._runs.operators()

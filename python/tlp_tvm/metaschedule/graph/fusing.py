@@ -30,7 +30,8 @@ def fused(module: Any, target: Any) -> Any:
     if is_cpu(target):
         for name, places in _constants(whole).items():
             function = whole[name]
-            if weights := [place for place in places if _is_matrix(function, place)]:
+            shapes = _shapes_of(function)
+            if weights := [place for place in places if _is_matrix(shapes[place])]:
                 whole.update_func(name, function.with_attr(WEIGHTS, weights))
     return whole
 
@@ -118,12 +119,15 @@ def _constants(module: Any) -> dict[Any, list[int]]:
     return {name: sorted(places) for name, places in found.items() if places}
 
 
-def _is_matrix(function: Any, place: int) -> bool:
-    """Whether there is something to lay out; of a norm's scale TVM's postprocessor fails."""
+def _shapes_of(function: Any) -> list[list[int]]:
     from tvm.s_tir.meta_schedule.arg_info import ArgInfo
 
-    shape = ArgInfo.from_prim_func(function)[place].as_json()[2]
-    return sum(int(extent) > 1 for extent in shape) > 1
+    return [[int(extent) for extent in info.as_json()[2]] for info in ArgInfo.from_prim_func(function)]
+
+
+def _is_matrix(shape: Sequence[int]) -> bool:
+    """Whether there is something to lay out; of a norm's scale TVM's postprocessor fails."""
+    return sum(extent > 1 for extent in shape) > 1
 
 
 def _dispatching(target: Any) -> Sequence[Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import collections
-import statistics
 import time
 from typing import Any
 
@@ -12,14 +10,8 @@ from numpy.typing import NDArray
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import device_of
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
-from tlp_tvm.tuning.network.operator_times import Ran
+from tlp_tvm.tuning.network.operator_times import LIMIT_S, RUNS, OperatorRuns, Ran
 from tlp_tvm.tuning.network.turns import in_fresh_thread
-
-_RUNS = 60
-"""Of the whole network; an operator's time is the median over them."""
-
-_LIMIT_S = 3.0
-"""After which a network is not run again: what is slow is known well enough by fewer runs."""
 
 _WARM_UP = 3
 
@@ -74,15 +66,16 @@ def _profile(library: Any, inputs: dict[str, NDArray[Any]], target: Any) -> list
     given = [tvm.runtime.tensor(array, device) for array in inputs.values()]
     for _ in range(_WARM_UP):
         machine["main"](*given)
-    clock = _Clock(device)
+    clock, runs = _Clock(device), OperatorRuns()
     machine.set_instrument(clock.tell)
     began = time.perf_counter()
-    for _ in range(_RUNS):
+    for _ in range(RUNS):
+        clock.calls.clear()
         machine["main"](*given)
-        clock.end_run()
-        if time.perf_counter() - began > _LIMIT_S:
+        runs.add(clock.calls)
+        if time.perf_counter() - began > LIMIT_S:
             break
-    return clock.operators()
+    return runs.operators()
 
 
 class _Clock:
@@ -91,10 +84,7 @@ class _Clock:
     def __init__(self, device: Any) -> None:
         self._device = device
         self._began = 0.0
-        self._run: dict[str, float] = collections.defaultdict(float)
-        self._counts: collections.Counter[str] = collections.Counter()
-        self._seconds: dict[str, list[float]] = collections.defaultdict(list)
-        self._calls: dict[str, int] = {}
+        self.calls: list[tuple[str, float]] = []
 
     def tell(self, _function: Any, name: str, before: bool, *_: Any) -> int:
         """What the virtual machine calls; 0 is to go on."""
@@ -103,21 +93,5 @@ class _Clock:
             self._began = time.perf_counter()
         elif not name.startswith(_BUILTIN):
             self._device.sync()
-            self._run[name] += time.perf_counter() - self._began
-            self._counts[name] += 1
+            self.calls.append((name.removesuffix(_PACKED), time.perf_counter() - self._began))
         return 0
-
-    def end_run(self) -> None:
-        """A run of the network has ended."""
-        for name, total in self._run.items():
-            self._seconds[name].append(total)
-        self._calls = dict(self._counts)
-        self._run.clear()
-        self._counts.clear()
-
-    def operators(self) -> list[Ran]:
-        """Each function once."""
-        return [
-            Ran(name.removesuffix(_PACKED), self._calls[name], statistics.median(totals) / self._calls[name])
-            for name, totals in self._seconds.items()
-        ]
