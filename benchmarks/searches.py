@@ -57,16 +57,16 @@ class Compared:
 
 
 COMPARISONS: dict[str, Compared] = {
-    "ansor": Compared(
-        "Ansor: six tasks of held-out networks",
-        "resnet_50-224 bert_base-128 inception_v3 --tasks 2 --seeds 2 --trials 200 --models tlp-online,xgb "
-        '--target "llvm -mcpu=skylake-avx512 -num-cores=2"',
-    ),
     "ansor-far": Compared(
-        "Ansor: six tasks of test networks, far from training",
+        "Ansor, far: six tasks unlike those of training",
         "build/test/convnext-192.pt build/test/efficientnet-192.pt build/test/regnet-192.pt "
         "build/test/gpt2-640x112.pt build/test/video-96.pt build/test/segmentation-192.pt "
         "--far build/dataset-x86 --tasks 1 --seeds 2 --trials 200 --models tlp-online,xgb,xgb:16:512",
+    ),
+    "ansor": Compared(
+        "Ansor, near: six tasks of networks held out",
+        "resnet_50-224 bert_base-128 inception_v3 --tasks 2 --seeds 2 --trials 200 --models tlp-online,xgb "
+        '--target "llvm -mcpu=skylake-avx512 -num-cores=2"',
     ),
     "metaschedule": Compared(
         "MetaSchedule: six tasks of held-out networks",
