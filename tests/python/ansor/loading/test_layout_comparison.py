@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,59 @@ def test_states_that_cannot_be_read_are_found(monkeypatch: pytest.MonkeyPatch) -
 
 def test_missing_states_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert difference(monkeypatch, lambda programs: programs[1:]) == "expected 3 states, found 2"
+
+
+def items(array: int) -> list[int]:
+    """Addresses of what an array of TVM's holds."""
+    size = ctypes.c_int64.from_address(array + 16).value
+    return list((ctypes.c_int64 * size).from_address(array + 32))
+
+
+def exchanged(step: int, size: int, fields: tuple[int, int]) -> None:
+    """Two fields of an object change places, as where a library declares them the other way round."""
+    first, second = ((ctypes.c_char * size).from_address(step + place) for place in fields)
+    first.raw, second.raw = second.raw, first.raw
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "fields", "found"),
+    [
+        (
+            "SP",
+            8,
+            (24, 32),
+            r"step \d+: expected extent to be a constant integer, found Array\)",
+        ),
+        ("AN", 4, (20, 24), r"state \d+: step \d+ \(AN\), field [23]: expected \d+, found \d+"),
+        ("RE", 4, (16, 20), r"state \d+: step \d+ \(RE\), field 1: expected \d+, found \d+"),
+    ],
+)
+def test_objects_that_lie_otherwise_in_memory_are_found(
+    monkeypatch: pytest.MonkeyPatch, kind: str, size: int, fields: tuple[int, int], found: str
+) -> None:
+    true_steps = _core.StateReader.steps
+
+    def steps(reader: _core.StateReader, handle: int) -> Any:
+        programs = true_steps(reader, handle)
+        places = [
+            address
+            for state, program in zip(items(handle), programs, strict=True)
+            for address, step in zip(
+                items(ctypes.c_int64.from_address(state + 24).value), program, strict=True
+            )
+            if step[0] == kind
+        ]
+        for place in set(places):  # programs of one sketch share steps
+            exchanged(place, size, fields)
+        try:
+            return true_steps(reader, handle)
+        finally:
+            for place in set(places):
+                exchanged(place, size, fields)
+
+    monkeypatch.setattr(_core.StateReader, "steps", steps)
+    with pytest.raises(LayoutDifferenceError, match=found):
+        compare(load_tvm())
 
 
 SPLIT = ["SP", 2, 0, 512, [4, 2], 1]
