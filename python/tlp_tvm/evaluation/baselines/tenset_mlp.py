@@ -2,13 +2,15 @@
 
 Zheng et al., "TenSet: A Large-scale Program Performance Dataset for Learned Tensor Compilers", NeurIPS 2021;
 widths, rates and epochs are those of `mlp_model.py` in its repository, and rows end with marks of the task's
-operators, as there. Its loss ranks a batch of mixed tasks as one list, ours each task's programs. It can mark
-targets too, but does not by itself; here, each platform has a network of its own.
+operators, as there; so is how it learns on from a task's own labels. Its loss ranks a batch of mixed tasks as
+one list, ours each task's programs. It can mark targets too, but does not by itself; here, each platform has
+its own network.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from typing import Any
 
 import numpy as np
@@ -32,8 +34,9 @@ LEARNING_RATE = 7e-4
 WEIGHT_DECAY = 1e-6
 GRADIENT_CLIP = 0.5
 BATCH = 512
-STEPS_SEEN = 20
-"""Steps of training for the labels of a task that is being searched."""
+FINE_TUNING_RATE = 4e-2
+FINE_TUNING_STEPS = 10
+"""Of plain gradient descent, without a clip, on the labels of a task that is being searched."""
 
 
 class StoreMLP(nn.Module):
@@ -77,11 +80,12 @@ class StoreMLP(nn.Module):
 
     def step(
         self,
-        optimizer: torch.optim.Adam,
+        optimizer: torch.optim.Optimizer,
         rows: NDArray[np.float32],
         counts: NDArray[np.integer[Any]],
         labels: Any,
         tasks: Any,
+        clip: float = GRADIENT_CLIP,
     ) -> None:
         """Learn from programs of one or several tasks.
 
@@ -91,6 +95,7 @@ class StoreMLP(nn.Module):
             counts: likewise.
             labels: (n,) relative speeds.
             tasks: (n,) of which task each is.
+            clip: largest norm of the gradient.
         """
         device = self.largest.device
         targets = torch.from_numpy(np.asarray(labels, np.float32)).to(device)[:, None]
@@ -98,13 +103,13 @@ class StoreMLP(nn.Module):
         loss = FUNCTIONS[Loss.LAMBDARANK](self._of(rows, counts)[:, None], targets, groups)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.parameters(), GRADIENT_CLIP)
+        nn.utils.clip_grad_norm_(self.parameters(), clip)
         optimizer.step()
 
     def taught(
         self, rows: NDArray[np.float32], counts: NDArray[np.integer[Any]], latencies: NDArray[np.float64]
     ) -> StoreMLP:
-        """Another one, after some more steps on measured programs of one task.
+        """Another one, fine-tuned on measured programs of one task.
 
         Args:
             rows: as for `scores`.
@@ -112,9 +117,10 @@ class StoreMLP(nn.Module):
             latencies: (n,) seconds; infinity where it failed.
         """
         model = copy.deepcopy(self)
-        optimizer, labels = adam(model), labels_of(latencies)
-        for _ in range(STEPS_SEEN):
-            model.step(optimizer, rows, counts, labels, np.zeros(len(counts), np.int64))
+        optimizer = torch.optim.SGD(model.parameters(), lr=FINE_TUNING_RATE)
+        tasks, labels = np.zeros(len(counts), np.int64), labels_of(latencies)
+        for _ in range(FINE_TUNING_STEPS):
+            model.step(optimizer, rows, counts, labels, tasks, math.inf)
         return model
 
     def _of(self, rows: NDArray[np.float32], counts: NDArray[np.integer[Any]]) -> Tensor:
