@@ -155,15 +155,18 @@ dataset: $(VENV)/.package  ## build the datasets of the shipped models from data
 	$(BIN)/tlp-tvm dataset build datasets/cold-zen5-metaschedule datasets/cold-zen5-wide-metaschedule --replace \
 	  --out build/dataset-cold-metaschedule
 
-pretrained: dataset  ## train the shipped models again
+pretrained: dataset $(MS_VENV)/.package  ## train the shipped models again
 	rm -rf build/pretrained
 	$(BIN)/tlp-tvm train build/dataset-x86 --members 4 --out build/pretrained/x86
 	$(BIN)/python benchmarks/training_networks.py build/training
+	$(BIN)/python benchmarks/training_networks.py build/training --exported
 	$(BIN)/tlp-tvm train build/dataset-x86 --trees --out build/pretrained/x86 --networks build/training \
 	  $(foreach p,$(TREES),--platform $(p))
 	$(BIN)/tlp-tvm train build/dataset --members 4 --out build/pretrained/epyc
 	$(BIN)/tlp-tvm train build/dataset --members 3 --out build/pretrained/epyc-small
 	$(BIN)/tlp-tvm train build/dataset-metaschedule --members 4 --out build/pretrained/epyc-metaschedule
+	$(MS_BIN)/tlp-tvm train build/dataset-cold-metaschedule --trees --out build/pretrained/epyc-metaschedule \
+	  --networks build/training
 	for model in x86 epyc epyc-small epyc-metaschedule; do \
 	  rm -rf python/tlp_tvm/pretrained/$$model build/pretrained/$$model/metrics.csv && \
 	  $(BIN)/tlp-tvm export build/pretrained/$$model -o build/pretrained/$$model/model.pt && \

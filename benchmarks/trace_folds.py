@@ -45,6 +45,7 @@ from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_program
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
 from tlp_tvm.model.scoring import platform_or_mean
+from tlp_tvm.model.store_trees import FILE as TREES
 
 FOLDS = {
     "residual": (["resnet"], ["resnet_basic-192", "resnet_bottleneck-160-b2"]),
@@ -55,6 +56,7 @@ FOLDS = {
 """Families that are left out, and networks of them that run."""
 
 DATA = ["datasets/cold-zen5-metaschedule"]
+TRAINING = ROOT / "build" / "training"
 MEMBERS = "2"
 TURNS, RUNS = 9, 10
 AGREE = 1e-4
@@ -69,6 +71,8 @@ def trained(name: str, folder: Path) -> tuple[Path, Path]:
         _run("dataset", "build", *DATA, *how)
     if not (model / "config.json").exists():
         _run("train", str(source), "--members", MEMBERS, "--out", str(model))
+    if not (model / TREES).exists():
+        _run("train", str(source), "--trees", "--networks", str(TRAINING), "--out", str(model))
     return source, model
 
 
@@ -106,7 +110,8 @@ def timed(name: str, model: str, seed: int) -> dict[str, Any]:
     scorer = load_scorer(model)
     prior = functools.partial(scorer.score, platform=platform_or_mean(scorer, flags_of(target)))
     tasks = [TraceTask(task) for task in tasks_of(module, target)]
-    chosen = {task.workload_key: choose_program(task, prior, seed, this_cpu().cores) for task in tasks}
+    how = (prior, seed, this_cpu().cores, getattr(scorer, "trees", None))
+    chosen = {task.workload_key: choose_program(task, *how) for task in tasks}
     database = ms.database.MemoryDatabase()
     add_chosen(database, tasks, {key: trace for key, trace in chosen.items() if trace})
     ours = RunGraph(end_to_end.compiled(module, {}, target, database), [0], [None])

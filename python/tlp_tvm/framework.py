@@ -91,8 +91,8 @@ class Framework(Protocol):
     """Preset layouts of its programs; the last one has the framework's name."""
     caches: str
     """How it can time programs for a CPU at best, one of `measuring.child.CACHES`."""
-    has_store_rows: bool
-    """Whether `store_rows` gives any."""
+    exported: str
+    """Suffix of the files of networks that it takes, where there are others too."""
 
     # The environment.
 
@@ -158,6 +158,10 @@ class Framework(Protocol):
         """A measured program as a line that the framework reads."""
         ...
 
+    def program_text(self, batch: RecordBatch, i: int) -> str:
+        """What `store_rows` makes program i of a batch from."""
+        ...
+
     def store_rows(
         self,
         tasks: Mapping[str, Mapping[str, int]],
@@ -170,7 +174,7 @@ class Framework(Protocol):
         Args:
             tasks: workload key -> the networks that have it, built-in names or files.
             targets: for which the networks may have been split into tasks.
-            records: workload key -> its programs' records.
+            records: workload key -> its programs' `program_text`s.
             tell: see `Tell`.
 
         Yields:

@@ -16,8 +16,7 @@ from tlp_tvm.metaschedule.loading.targets import target_of
 from tlp_tvm.metaschedule.networks import end_to_end
 from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
 from tlp_tvm.metaschedule.networks.planning import TraceTask
-from tlp_tvm.metaschedule.reading.traces import extract_traces
-from tlp_tvm.metaschedule.search.programs import applied
+from tlp_tvm.metaschedule.reading.traces import applied, extract_traces
 from tlp_tvm.metaschedule.search.tvms_sample import drawn, ready_search
 from tlp_tvm.metaschedule.search.zero_shot import MOST_WORK, POPULATION, choose_program, operations
 

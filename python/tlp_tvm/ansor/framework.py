@@ -34,7 +34,7 @@ class _Ansor:
     log = "log.json"
     layouts = ("paper-cpu", "ansor")
     caches = COLD
-    has_store_rows = True
+    exported = ".pt"
 
     def is_here(self) -> bool:
         from tlp_tvm.ansor.loading.candidates import find_tvm
@@ -109,6 +109,9 @@ class _Ansor:
         seconds = compiled_s + (outcome.seconds if outcome.costs else 0.0)
         result = auto_scheduler.MeasureResult(costs, outcome.error, "", seconds, int(time.time()))
         return str(auto_scheduler.measure_record.dump_record_to_string(program, result))
+
+    def program_text(self, batch: RecordBatch, i: int) -> str:
+        return batch.line(i)
 
     def store_rows(
         self,

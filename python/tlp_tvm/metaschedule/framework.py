@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.adapting.program_source import Prior, ProgramSource
-from tlp_tvm.errors import CollectionError, DatasetError, NetworkError
+from tlp_tvm.errors import CollectionError, NetworkError
 from tlp_tvm.framework import Contender, OnErrors, Pool, Tell
 from tlp_tvm.machine.checks import Check
 from tlp_tvm.measuring.child import COLD, Outcome
@@ -37,7 +37,7 @@ class _MetaSchedule:
     log = "database_tuning_record.json"
     layouts = ("metaschedule",)
     caches = COLD
-    has_store_rows = False
+    exported = ".pt2"
 
     def is_here(self) -> bool:
         from tlp_tvm.metaschedule.loading.locate import has_metaschedule
@@ -106,6 +106,9 @@ class _MetaSchedule:
             f"[{task.workload}, [{program.trace}, {json.dumps(costs)}, {program.task.target}, {arguments}]]"
         )
 
+    def program_text(self, batch: RecordBatch, i: int) -> str:
+        return batch.step_texts(np.array([i]))[0]
+
     def store_rows(
         self,
         tasks: Mapping[str, Mapping[str, int]],
@@ -113,7 +116,11 @@ class _MetaSchedule:
         records: Mapping[str, Sequence[str]],
         tell: Tell,
     ) -> Iterator[tuple[str, NDArray[np.float32], NDArray[np.int32]]]:
-        raise DatasetError("store features: expected programs of ansor, found those of metaschedule")
+        from tlp_tvm.metaschedule.reading.store_rows import rebuilt_modules, rows_of
+
+        target = self.target(targets[0], here=False)
+        for key, module in rebuilt_modules(tasks, target, tell):
+            yield key, *rows_of(module, target, records[key])
 
     def plan(self, networks: Sequence[str], target: Any, tell: Tell, split_for: Any) -> Sequence[PlannedTask]:
         from tlp_tvm.metaschedule.networks.planning import plan_tasks

@@ -12,6 +12,7 @@ The file, safetensors: T trees of depth D as heaps, whose node k has the childre
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,26 @@ def with_platform(rows: NDArray[np.float32], column: int, count: int) -> NDArray
     which = np.zeros((len(rows), count), np.float32)
     which[:, column] = 1
     return np.concatenate([rows, which], axis=1)
+
+
+def stacked(parts: Iterable[Any]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
+    """Features of several programs as one table.
+
+    TVM gives the rows of a program in the order of addresses, another one at every call, so rows are sorted:
+    the same program has the same features.
+
+    Args:
+        parts: of each program what TVM gives; no table of `STORE_WIDTH` finite columns where it fails.
+
+    Returns:
+        (S, F) rows of all, and (n,) how many each has; none where TVM failed.
+    """
+    found = [np.empty((0, STORE_WIDTH), np.float32)]
+    for part in parts:
+        rows = np.asarray(part, np.float32)
+        usable = rows.ndim == 2 and rows.shape[1:] == (STORE_WIDTH,) and np.isfinite(rows).all()
+        found.append(rows[np.lexsort(rows.T[::-1])] if usable else found[0])
+    return np.concatenate(found), np.array([len(rows) for rows in found[1:]], np.int32)
 
 
 def read_store_trees(folder: Path) -> StoreTrees | None:

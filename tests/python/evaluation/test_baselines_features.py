@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from logs import DATASETS
 from measured import AVX2, part_of_epyc
 from tlp_tvm.adapting.informed import both
 from tlp_tvm.ansor.reading import store_rows
@@ -178,16 +177,6 @@ def test_records_are_the_programs_in_their_order(source: Path, tmp_path: Path) -
             np.testing.assert_array_equal(
                 Corpus(log, LAYOUT).whole.features(), corpus.whole.features(programs)
             )
-
-
-def test_a_framework_without_these_features_is_named(tmp_path: Path) -> None:
-    corpus = Corpus(DATASETS / "epyc-dense-metaschedule", FeatureLayout.preset("metaschedule"))
-    with pytest.raises(DatasetError) as refused:
-        store_features(corpus, tmp_path, print)
-    assert str(refused.value) == (
-        "`baselines`: expected programs of ansor for TVM's per-store features, found those of metaschedule; "
-        "leave out xgboost-features and tenset-mlp"
-    )
 
 
 def test_files_that_change_meanwhile_are_refused(source: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """TVM's per-store features of programs; for recorded ones, networks are split into tasks again.
 
-A program has a row of 164 numbers for each store of its lowered loops. TVM gives the rows in the order of
-addresses, another one at every call, so rows are sorted: the same program has the same features.
+A program has a row of 164 numbers for each store of its lowered loops.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tlp_tvm.ansor.networks.network_files import is_network_file
 from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.errors import NetworkError, TuningError
-from tlp_tvm.model.store_trees import STORE_WIDTH
+from tlp_tvm.model.store_trees import stacked
 
 OTHER_TARGETS = ("llvm -mcpu=skylake-avx512", "llvm -mcpu=core-avx2", "llvm -mcpu=nehalem")
 """Tried after those of the platforms: TVM packs channels by the width of vectors, and the tasks of a dataset
@@ -107,12 +106,7 @@ def rows_of_states(task: Any, states: Sequence[Any]) -> tuple[NDArray[np.float32
     load_tvm()
     from tvm.auto_scheduler import feature
 
-    parts = [np.empty((0, STORE_WIDTH), np.float32)]
-    for part in feature.get_per_store_features_from_states(states, task):
-        rows = np.asarray(part, np.float32)
-        usable = rows.ndim == 2 and rows.shape[1:] == (STORE_WIDTH,) and np.isfinite(rows).all()
-        parts.append(rows[np.lexsort(rows.T[::-1])] if usable else parts[0])
-    return np.concatenate(parts), np.array([len(rows) for rows in parts[1:]], np.int32)
+    return stacked(feature.get_per_store_features_from_states(states, task))
 
 
 def with_task(line: str, workload_key: str, target: str) -> str:

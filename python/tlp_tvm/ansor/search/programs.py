@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 
 from tlp_tvm import _core
 from tlp_tvm.adapting.program_source import SPARE, ModelPrior, ProgramSource
+from tlp_tvm.adapting.second_opinion import SecondOpinion
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.records import read_records
+from tlp_tvm.ansor.reading.store_rows import rows_of_states
 from tlp_tvm.ansor.search.sampling import sample_states
-from tlp_tvm.ansor.search.second_opinion import SecondOpinion
 from tlp_tvm.ansor.search.zero_shot import ASKED
 from tlp_tvm.breeding.evolution import evolve
 from tlp_tvm.breeding.herd_scores import scores_by
@@ -46,7 +48,9 @@ class StateSource(ProgramSource):
         scores = scores_by(FeatureLayout.preset(LAYOUT), self.expected)
         opinion = None
         if isinstance(self.prior, ModelPrior) and not self._adapter.ready:
-            opinion = SecondOpinion.by(self.prior.model, self.prior.platform, task)
+            opinion = SecondOpinion.by(
+                self.prior.model, self.prior.platform, functools.partial(rows_of_states, task)
+            )
         wanted = len(self.known) + (count + SPARE if opinion is None else ASKED)
         found = evolve(stock, stock.sample, scores, population=self.population, count=wanted, seed=seed)
         hashes = found.herd.sequence_hashes.tolist()

@@ -6,15 +6,17 @@ billion seconds (`MADE_UP_COST`), no time spent, no date. So any program that wa
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tlp_tvm.adapting.second_opinion import SecondOpinion
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.tasks import NVIDIA_GPU
+from tlp_tvm.ansor.reading.store_rows import rows_of_states
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
-from tlp_tvm.ansor.search.second_opinion import SecondOpinion
 from tlp_tvm.breeding.evolution import evolve
 from tlp_tvm.breeding.herd_scores import model_scores
 from tlp_tvm.files import write_whole
@@ -79,7 +81,8 @@ def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: i
         Its state, or None where none of the best can be compiled.
     """
     stock = TaskStock(task, seed)
-    opinion = SecondOpinion.of(cost_model, task)
+    platform, rows_of = cost_model.platform_for(str(task.target)), functools.partial(rows_of_states, task)
+    opinion = SecondOpinion.by(cost_model.model, platform, rows_of)
     scores = model_scores(cost_model, str(task.workload_key), str(task.target))
     count = CANDIDATES if opinion is None else ASKED
     found = evolve(stock, stock.sample, scores, population=population, count=count, seed=seed)

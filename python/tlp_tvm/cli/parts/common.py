@@ -63,10 +63,10 @@ def with_flags(sentence: str) -> str:
     return re.sub("`([a-z_]+)`", flag, sentence)
 
 
-def files_of_networks(folders: Iterable[Path]) -> dict[str, str]:
-    """Name -> file of the networks in folders; of files with one name the .pt, not the .pt2."""
-    files = [file for folder in folders for file in sorted(folder.iterdir(), reverse=True)]
-    return {file.stem: str(file) for file in files}
+def files_of_networks(folders: Iterable[Path], suffix: str = ".pt") -> dict[str, str]:
+    """Name -> file of the networks in folders; of files with one name the one with this suffix."""
+    files = [file for folder in folders for file in sorted(folder.iterdir())]
+    return {file.stem: str(file) for file in sorted(files, key=lambda file: file.suffix == suffix)}
 
 
 def print_json(value: Any) -> None:

@@ -48,12 +48,14 @@ def train_trees(
     from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.files import write_whole
+    from tlp_tvm.framework import framework_named
     from tlp_tvm.model.checkpoint import load_checkpoint
     from tlp_tvm.training.runs.model_folder import CARD
 
     layout = load_checkpoint(model).layout
     corpus = Corpus(source, layout, platforms=platforms)
-    settings = BaselineSettings(network_files=files_of_networks(networks))
+    files = files_of_networks(networks, framework_named(layout.framework).exported)
+    settings = BaselineSettings(network_files=files)
     trees = fit_trees(corpus, settings, seed, lambda words: progress_console.print(words, style="dim"))
     trees.save(model)
     card = model / CARD

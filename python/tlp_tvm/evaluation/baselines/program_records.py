@@ -9,6 +9,7 @@ import numpy as np
 
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.framework import framework_named
 from tlp_tvm.record_batch import RecordBatch
 from tlp_tvm.records.detect import iter_rows
 from tlp_tvm.records.source import find_source, is_built
@@ -22,7 +23,7 @@ def records_of(corpus: Corpus, tasks: Collection[int]) -> dict[int, list[str]]:
         tasks: places in the corpus.
 
     Returns:
-        Task -> its programs' records as TVM writes them, in the order of `programs_of`.
+        Task -> what TVM rebuilds its programs from, in the order of `programs_of`.
 
     Raises:
         DatasetError: the files changed since the corpus was read.
@@ -30,11 +31,12 @@ def records_of(corpus: Corpus, tasks: Collection[int]) -> dict[int, list[str]]:
     wanted = {corpus.whole.tasks[task].workload_key: task for task in tasks}
     lines: dict[int, list[str]] = {task: [] for task in wanted.values()}
     known: set[tuple[int, int]] = set()
+    text_of = framework_named(corpus.whole.layout.framework).program_text
     for workload_key, sequence_hash, batch, i in _programs(corpus):
         task = wanted.get(workload_key)
         if task is not None and (task, sequence_hash) not in known:
             known.add((task, sequence_hash))
-            lines[task].append(batch.line(i))
+            lines[task].append(text_of(batch, i))
     for task, found in lines.items():
         expected = len(corpus.whole.programs_of(task))
         if len(found) != expected:

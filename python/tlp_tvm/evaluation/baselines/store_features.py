@@ -22,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.dataset.reading.measured import MeasuredTask
-from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.baselines.program_records import records_of
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Tell
 from tlp_tvm.files import fresh_file
-from tlp_tvm.framework import FRAMEWORKS, framework_named
+from tlp_tvm.framework import framework_named
 from tlp_tvm.model.store_trees import STORE_WIDTH
 from tlp_tvm.planned_task import task_id
 
@@ -96,7 +95,7 @@ def store_features(
 
     Raises:
         TvmNotFoundError: features are missing in the cache, and there is no TVM to compute them.
-        DatasetError: there is nothing to learn from, or programs of another framework.
+        DatasetError: there is nothing to learn from.
     """
     if KEPT not in corpus.kept:
         corpus.kept[KEPT] = _store_features(corpus, cache, tell, network_files or {})
@@ -108,12 +107,6 @@ def _store_features(
     corpus: Corpus, cache: Path, tell: Tell, network_files: Mapping[str, str]
 ) -> StoreFeatures:
     framework = framework_named(corpus.whole.layout.framework)
-    if not framework.has_store_rows:
-        able = " or ".join(name for name in FRAMEWORKS if framework_named(name).has_store_rows)
-        raise DatasetError(
-            f"`baselines`: expected programs of {able} for TVM's per-store features, found those of "
-            f"{framework.name}; leave out xgboost-features and tenset-mlp"
-        )
     judged = set(corpus.whole.task_index[corpus.judged_programs].tolist())
     tasks = sorted(judged | set(corpus.training_tasks))
     tell("reading the records of all programs")

@@ -157,3 +157,18 @@ def extract_traces(
     if route != "native":
         raise ValueError(f'route: expected "native" or "json", found {route!r}')
     return encode(traces, layout, threads=threads, out=out, report=report)
+
+
+def applied(module: Any, trace: str) -> Any:
+    """The schedule that a recorded trace leads to.
+
+    Args:
+        module: what is computed.
+        trace: as the JSON of a record.
+    """
+    load_tvm()
+    from tvm.s_tir import Schedule, Trace
+
+    schedule = Schedule(module)
+    Trace.apply_json_to_schedule(json.loads(trace), schedule)
+    return schedule

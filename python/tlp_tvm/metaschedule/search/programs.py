@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +17,11 @@ from tlp_tvm.breeding.evolution import evolve
 from tlp_tvm.breeding.herd_scores import scores_by
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.breeding.trace_stock import TraceStock
-from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.measuring.pools import Measurable
 from tlp_tvm.metaschedule.measuring.work import Serialized
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import read_batch
-from tlp_tvm.metaschedule.reading.traces import texts_of
+from tlp_tvm.metaschedule.reading.traces import applied, texts_of
 from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT, drawn, ready_search
 from tlp_tvm.record_batch import RecordBatch
 
@@ -99,18 +97,3 @@ class TraceSource(ProgramSource):
             return []
         pairs = zip(texts_of(schedules), schedules, strict=True)
         return [TraceProgram(self.task, text, schedule) for text, schedule in pairs]
-
-
-def applied(module: Any, trace: str) -> Any:
-    """The schedule that a recorded trace leads to.
-
-    Args:
-        module: what is computed.
-        trace: as the JSON of a record.
-    """
-    load_tvm()
-    from tvm.s_tir import Schedule, Trace
-
-    schedule = Schedule(module)
-    Trace.apply_json_to_schedule(json.loads(trace), schedule)
-    return schedule

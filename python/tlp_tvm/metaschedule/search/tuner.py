@@ -158,6 +158,7 @@ class RelaxTuner:
             self._tasks,
             functools.partial(scorer.score, platform=platform),
             folder.path / CHOICES,
+            trees=getattr(scorer, "trees", None),
             seed=self._settings.seed,
             threads=cores_of(self._target),
             on_task=on_task,

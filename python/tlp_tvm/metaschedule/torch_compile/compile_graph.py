@@ -24,10 +24,9 @@ from tlp_tvm.metaschedule.networks import end_to_end
 from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import RECORDS
-from tlp_tvm.metaschedule.reading.traces import json_of
+from tlp_tvm.metaschedule.reading.traces import applied, json_of
 from tlp_tvm.metaschedule.search import zero_shot
 from tlp_tvm.metaschedule.search.block_names import block_names, renamed
-from tlp_tvm.metaschedule.search.programs import applied
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import cache
@@ -91,6 +90,7 @@ def _chosen(tasks: list[TraceTask], options: BackendOptions, flags: str) -> dict
         tasks,
         functools.partial(scorer.score, platform=platform),
         folder,
+        trees=getattr(scorer, "trees", None),
         seed=SEED,
         threads=this_cpu().cores,
         on_task=lambda _: None,

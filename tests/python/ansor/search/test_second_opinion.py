@@ -10,13 +10,14 @@ import pytest
 
 from scorers import LinearScorer
 from tlp_tvm.adapting.program_source import ModelPrior
+from tlp_tvm.adapting.second_opinion import SecondOpinion
 from tlp_tvm.ansor.networks.planning import RelayTask
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.reading.states import steps
-from tlp_tvm.ansor.search import second_opinion, zero_shot
+from tlp_tvm.ansor.search import programs as sources
+from tlp_tvm.ansor.search import zero_shot
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.programs import StateSource
-from tlp_tvm.ansor.search.second_opinion import SecondOpinion
 from tlp_tvm.ansor.search.zero_shot import choose_program
 from tlp_tvm.model.store_trees import STORE_WIDTH, StoreTrees
 
@@ -50,15 +51,16 @@ def liked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         found[:] = steps(states)[-LIKED:]
         return rows, counts
 
-    monkeypatch.setattr(second_opinion, "rows_of_states", rows_of_states)
+    for module in (zero_shot, sources):
+        monkeypatch.setattr(module, "rows_of_states", rows_of_states)
     return found
 
 
 def test_a_model_without_trees_or_for_another_platform_has_none() -> None:
-    task = operator_task("softmax", TARGET)
-    assert SecondOpinion.of(TLPCostModel(LinearScorer()), task) is None
-    assert SecondOpinion.of(TLPCostModel(Thinker(), "avx512"), task) is None
-    assert SecondOpinion.of(TLPCostModel(Thinker()), task) is not None
+    rows_of = lambda programs: (np.zeros((len(programs), STORE_WIDTH)), np.ones(len(programs)))  # noqa: E731
+    assert SecondOpinion.by(LinearScorer(), "avx2", rows_of) is None
+    assert SecondOpinion.by(Thinker(), "avx512", rows_of) is None
+    assert SecondOpinion.by(Thinker(), "avx2", rows_of) is not None
 
 
 def test_without_measuring_the_best_of_both_is_chosen(

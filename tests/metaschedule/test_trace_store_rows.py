@@ -1,0 +1,93 @@
+"""TVM's per-store features of MetaSchedule's programs, and trees that judge what is chosen by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.graph.fusing import WEIGHTS, without_weights
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.loading.targets import target_of
+from tlp_tvm.metaschedule.networks.planning import TraceTask, plan_tasks
+from tlp_tvm.metaschedule.reading.store_rows import rebuilt_modules, rows_of, rows_of_schedules
+from tlp_tvm.metaschedule.reading.traces import texts_of
+from tlp_tvm.metaschedule.reading.workload_key import workload_key
+from tlp_tvm.metaschedule.search import zero_shot
+from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT, drawn, ready_search
+from tlp_tvm.model.store_trees import STORE_WIDTH, StoreTrees
+
+PROGRAMS = 6
+TREES = StoreTrees(
+    ("elsewhere",),
+    np.zeros((1, 1), np.int16),
+    np.full((1, 1), 0.5, np.float32),
+    np.array([[0.0, 1000.0]], np.float32),
+)
+"""They like a store whose first feature is large."""
+
+
+@pytest.fixture(scope="module")
+def task() -> TraceTask:
+    load_tvm()
+    tasks = plan_tasks(["dqn"], target_of("llvm -num-cores=2", here=False), lambda _: None)
+    return next(each for each in tasks if WEIGHTS in (each.module["main"].attrs or {}))
+
+
+@pytest.fixture(scope="module")
+def programs(task: TraceTask) -> list[Any]:
+    return drawn(ready_search(task, 1, PROGRAMS), PROGRAMS)
+
+
+def test_rows_are_those_of_tvm_and_the_same_every_time(task: TraceTask, programs: list[Any]) -> None:
+    from tvm.s_tir import meta_schedule as ms
+
+    rows, counts = rows_of_schedules(task.module, task.target, programs)
+    context = ms.TuneContext(mod=task.module, target=task.target, num_threads=1)
+    candidates = [ms.MeasureCandidate(each, []) for each in programs]
+    theirs = ms.feature_extractor.PerStoreFeature().extract_from(context, candidates)
+    assert rows.shape == (counts.sum(), STORE_WIDTH)
+    assert counts.tolist() == [len(each.numpy()) for each in theirs]
+    assert np.isclose(rows.sum(), sum(each.numpy().sum() for each in theirs), rtol=1e-4)
+    again, _ = rows_of_schedules(task.module, task.target, programs)
+    np.testing.assert_array_equal(again, rows)
+
+
+def test_recorded_programs_have_the_rows_of_live_ones(task: TraceTask, programs: list[Any]) -> None:
+    texts = texts_of(programs)
+    rows, counts = rows_of(task.module, task.target, [texts[0], "[[], []", *texts[1:]])
+    live, of_live = rows_of_schedules(task.module, task.target, programs)
+    assert counts.tolist() == [of_live[0], 0, *of_live[1:]]
+    np.testing.assert_array_equal(rows, live)
+
+
+def test_tasks_are_found_again_in_their_networks_by_keys_of_today_and_of_before(task: TraceTask) -> None:
+    before = workload_key(without_weights(task.module))
+    wanted = {task.workload_key: {"dqn": 1}, before: {"dqn": 1}, "0" * 16: {"dqn": 1, "no_network": 1}}
+    found = dict(rebuilt_modules(wanted, task.target, lambda _: None))
+    assert set(found) == {task.workload_key, before}
+    assert all(workload_key(module) == key for key, module in found.items())
+
+
+def test_of_the_best_bred_trees_choose(task: TraceTask, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def rows_of_programs(_: Any, __: Any, schedules: Sequence[Any]) -> tuple[Any, Any]:
+        asked[:] = texts_of(list(schedules))
+        rows = np.zeros((len(schedules), STORE_WIDTH), np.float32)
+        rows[-1, 0] = 1
+        return rows, np.ones(len(schedules), np.int32)
+
+    monkeypatch.setattr(zero_shot, "rows_of_schedules", rows_of_programs)
+    monkeypatch.setattr(zero_shot, "POPULATION", 64)
+    monkeypatch.setattr(zero_shot, "ASKED", 8)
+    monkeypatch.setattr(zero_shot, "MOST_WORK", 1e9)
+    width = FeatureLayout.preset(LAYOUT).width
+    expected = lambda X: X.reshape(len(X), -1, width).sum((1, 2))  # noqa: E731
+    with_trees = zero_shot.choose_program(task, expected, 1, 2, TREES)
+    assert 1 < len(asked) <= 8
+    assert with_trees == asked[-1]
+    assert zero_shot.choose_program(task, expected, 1, 2) == asked[0]
