@@ -11,7 +11,8 @@ Takeaway: mean top-1 by processor, over the tasks of all folds with at least eig
     python benchmarks/training_networks.py build/training
     python benchmarks/family_folds.py
 
-Half an hour the first time, as per-store features need every program lowered; six minutes after that.
+Half an hour the first time, as per-store features need every program lowered; six minutes after that. With
+--framework metaschedule, by the Python of .venv-metaschedule, of its programs.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from tlp_tvm.evaluation.baselines.trained_tlp import TrainedTLP
 from tlp_tvm.evaluation.baselines.xgboost_features import XGBoostFeatures
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Ranker
+from tlp_tvm.framework import framework_named
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metrics.topk import RankedTask, mean_top_k, top_k
 
@@ -44,7 +46,12 @@ FOLDS = {
     "mobile": ["mobilenet", "poolformer"],
     "images": ["vit", "deit", "swin", "mlp"],
 }
-SOURCES = ("datasets/cold", "datasets/cold-zen3", "datasets/cold-zen3-wide", "datasets/cold-zen5")
+SOURCES = {
+    "ansor": ("datasets/cold", "datasets/cold-zen3", "datasets/cold-zen3-wide", "datasets/cold-zen5"),
+    "metaschedule": ("datasets/cold-zen5-metaschedule",),
+}
+"""By framework, whose preset layout has its name."""
+FOLDERS = {"ansor": ROOT / "build" / "folds", "metaschedule": ROOT / "build" / "trace-folds"}
 HEADS = ("platform", "tasks", "ranked by", "published top-1", "mean top-1", "mean top-5", "Spearman")
 EPOCHS = 24
 FEWEST = 8
@@ -54,15 +61,15 @@ Scores = dict[str, NDArray[np.float64]]
 """By what ranks: (N, P) of every program on every platform."""
 
 
-def fold(name: str, folder: Path) -> Corpus:
+def fold(name: str, folder: Path, framework: str = "ansor") -> Corpus:
     """The dataset whose test split is a group of families; built where it is not there."""
     out = folder / name
     if not out.exists():
         tests = [word for family in FOLDS[name] for word in ("--test", family)]
         options = ["--split", "family", *tests, "--validation-share", "0", "--out", str(out)]
-        command = [sys.executable, "-c", MAIN, "dataset", "build", *SOURCES, *options]
+        command = [sys.executable, "-c", MAIN, "dataset", "build", *SOURCES[framework], *options]
         subprocess.run(command, cwd=ROOT, check=True)
-    corpus = Corpus(out, FeatureLayout.preset("ansor"))
+    corpus = Corpus(out, FeatureLayout.preset(framework))
     shared = folder / "cache" / "features"  # those of a task are the same in every fold
     own = folder / "cache" / "store-features" / str(corpus.whole.digest)
     for each in (shared, own.parent):
@@ -119,15 +126,17 @@ def ranked(
 def main() -> None:
     """Fit, rank and print."""
     parser = argparse.ArgumentParser(description="Cross-validation over the families of training networks.")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "folds")
+    parser.add_argument("--framework", choices=list(SOURCES), default="ansor")
     parser.add_argument("--networks", type=Path, default=ROOT / "build" / "training")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    files = {name: str(path) for path in options.networks.glob("*.pt") for name in (path.stem, str(path))}
-    settings = BaselineSettings(cache=options.folder / "cache", network_files=files, epochs=EPOCHS)
+    folder, ending = FOLDERS[options.framework], framework_named(options.framework).exported
+    found_here = options.networks.glob(f"*{ending}")
+    files = {name: str(path) for path in found_here for name in (path.stem, str(path))}
+    settings = BaselineSettings(cache=folder / "cache", network_files=files, epochs=EPOCHS)
     tasks = defaultdict(list)
     for name in FOLDS:
-        corpus = fold(name, options.folder)
+        corpus = fold(name, folder, options.framework)
         features = store_features(corpus, settings.cache, print, settings.network_files)
         scores = all_scores(corpus, features, settings, options.seed)
         for key, found in ranked(corpus, features, scores).items():

@@ -1,7 +1,7 @@
 """The search tables of docs/search.md and the README.
 
 Question: how fast do searches under TLP match what TVM's own model finds, and how good are they in the end?
-Set-up: `COMPARISONS`, each a `tlp-tvm compare` command. It needs an idle machine for an hour or two; every
+Set-up: `COMPARISONS`, each a `tlp-tvm compare` command. It needs an idle machine for one to two hours; every
 program of every search is kept in docs/results/searches/.
 Baseline: TVM's XGBModel in the same run, with the rounds and population of TVM's scheduler.
 Checked: only complete comparisons are kept.
@@ -67,6 +67,10 @@ COMPARISONS: dict[str, Compared] = {
         "Ansor, near: six tasks of networks held out",
         "resnet_50-224 bert_base-128 inception_v3 --tasks 2 --seeds 2 --trials 200 --models tlp-online,xgb "
         '--target "llvm -mcpu=skylake-avx512 -num-cores=2"',
+    ),
+    "ansor-long": Compared(
+        "Ansor, long: two tasks of networks held out",
+        "resnet_50-224 bert_base-128 --tasks 1 --seeds 1 --trials 1000 --models tlp-online,xgb",
     ),
     "metaschedule": Compared(
         "MetaSchedule: six tasks of held-out networks",
