@@ -3,7 +3,7 @@
 Chosen by cross-validation over the families of the training networks: of networks left out, the first choice
 of the network alone reaches .68 of the best speed on a Zen 5, of these trees .76; with one model a platform,
 as `xgboost-features` has it, .67 on a Zen 3 instead of .70. Of MetaSchedule's programs there, the network
-that ships reaches .67, trees .80.
+reaches .66, trees .77.
 """
 
 from __future__ import annotations
