@@ -16,7 +16,6 @@ Twenty minutes on an idle machine. Shipped models have learned from the fold's n
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import statistics
 import subprocess
@@ -33,6 +32,7 @@ import torch
 from own_command import MAIN, ROOT, answer_of
 from training_networks import NETWORKS
 
+from tlp_tvm.adapting.program_source import prior_of
 from tlp_tvm.adapting.search_scores import load_scorer
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.metaschedule.graph.prepared import prepared
@@ -44,7 +44,6 @@ from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_program
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
-from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.model.store_trees import FILE as TREES
 
 FOLDS = {
@@ -108,10 +107,9 @@ def timed(name: str, model: str, seed: int) -> dict[str, Any]:
     with torch.no_grad():
         module = prepared(*relax_of(torch.export.export(eager, (x,)).run_decompositions()))
     scorer = load_scorer(model)
-    prior = functools.partial(scorer.score, platform=platform_or_mean(scorer, flags_of(target)))
+    prior = prior_of(scorer, flags_of(target))
     tasks = [TraceTask(task) for task in tasks_of(module, target)]
-    how = (prior, seed, this_cpu().cores, getattr(scorer, "trees", None))
-    chosen = {task.workload_key: choose_program(task, *how) for task in tasks}
+    chosen = {task.workload_key: choose_program(task, prior, seed, this_cpu().cores) for task in tasks}
     database = ms.database.MemoryDatabase()
     add_chosen(database, tasks, {key: trace for key, trace in chosen.items() if trace})
     ours = RunGraph(end_to_end.compiled(module, {}, target, database), [0], [None])

@@ -104,6 +104,18 @@ def test_a_trace_that_does_not_replay_is_counted_and_another_taken() -> None:
     assert sum(stock.replayer.counts.failed.values()) == 1
 
 
+def test_several_threads_replay_what_one_does() -> None:
+    made = []
+    for threads in (1, 3):
+        stock = TraceStock(task("matmul"), 0, threads=threads)
+        other = TraceStock(task("softmax"), 0)
+        herd = stock.stock.joined([stock.add_texts([other.sample.text(0)]), bred(stock, 60)])
+        found = stock.replayer.programs(herd, range(len(herd)), 40)
+        made.append(([i for i, _ in found], texts_of([each for _, each in found]), stock.replayer.counts))
+    assert made[0] == made[1]
+    assert len(made[0][0]) == 40
+
+
 def test_programs_of_another_framework_are_refused() -> None:
     with pytest.raises(ValueError, match='framework: expected ansor or metaschedule, found "relay"'):
         _core.Stock("relay")

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scorers import LinearScorer
+from tlp_tvm.adapting.program_source import ModelPrior
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.graph.fusing import WEIGHTS, without_weights
 from tlp_tvm.metaschedule.loading.locate import load_tvm
@@ -18,16 +20,23 @@ from tlp_tvm.metaschedule.reading.traces import texts_of
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
 from tlp_tvm.metaschedule.search import zero_shot
 from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT, drawn, ready_search
+from tlp_tvm.model.scoring import MEAN
 from tlp_tvm.model.store_trees import STORE_WIDTH, StoreTrees
 
 PROGRAMS = 6
-TREES = StoreTrees(
-    ("elsewhere",),
-    np.zeros((1, 1), np.int16),
-    np.full((1, 1), 0.5, np.float32),
-    np.array([[0.0, 1000.0]], np.float32),
-)
-"""They like a store whose first feature is large."""
+
+
+class Thinker(LinearScorer):
+    """With one tree, which likes a store whose first feature is large."""
+
+    def __init__(self) -> None:
+        super().__init__(FeatureLayout.preset(LAYOUT))
+        self.trees = StoreTrees(
+            ("elsewhere",),
+            np.zeros((1, 1), np.int16),
+            np.full((1, 1), 0.5, np.float32),
+            np.array([[0.0, 1000.0]], np.float32),
+        )
 
 
 @pytest.fixture(scope="module")
@@ -72,22 +81,30 @@ def test_tasks_are_found_again_in_their_networks_by_keys_of_today_and_of_before(
     assert all(workload_key(module) == key for key, module in found.items())
 
 
-def test_of_the_best_bred_trees_choose(task: TraceTask, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The programs that trees were asked about last; they like the last of them."""
+    found: list[str] = []
 
     def rows_of_programs(_: Any, __: Any, schedules: Sequence[Any]) -> tuple[Any, Any]:
-        asked[:] = texts_of(list(schedules))
+        found[:] = texts_of(list(schedules))
         rows = np.zeros((len(schedules), STORE_WIDTH), np.float32)
         rows[-1, 0] = 1
         return rows, np.ones(len(schedules), np.int32)
 
     monkeypatch.setattr(zero_shot, "rows_of_schedules", rows_of_programs)
-    monkeypatch.setattr(zero_shot, "POPULATION", 64)
     monkeypatch.setattr(zero_shot, "ASKED", 8)
+    return found
+
+
+def test_of_the_best_bred_trees_choose_and_one_seed_is_one_choice(
+    task: TraceTask, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zero_shot, "POPULATION", 64)
     monkeypatch.setattr(zero_shot, "MOST_WORK", 1e9)
-    width = FeatureLayout.preset(LAYOUT).width
-    expected = lambda X: X.reshape(len(X), -1, width).sum((1, 2))  # noqa: E731
-    with_trees = zero_shot.choose_program(task, expected, 1, 2, TREES)
+    prior = ModelPrior(Thinker(), MEAN)
+    with_trees = zero_shot.choose_program(task, prior, 1, threads=2)
     assert 1 < len(asked) <= 8
     assert with_trees == asked[-1]
-    assert zero_shot.choose_program(task, expected, 1, 2) == asked[0]
+    assert zero_shot.choose_program(task, prior, 1, threads=1) == with_trees
+    assert zero_shot.choose_program(task, prior.__call__, 1, threads=2) == asked[0]

@@ -20,7 +20,7 @@ from tlp_tvm.planned_task import PlannedTask
 from tlp_tvm.record_batch import RecordBatch
 
 if TYPE_CHECKING:
-    from tlp_tvm.model.scoring import ScoringModel
+    from tlp_tvm.adapting.search_scores import Scorer
 
 SPARE = 16
 """Programs that are drawn beyond what is wanted, as some are known already."""
@@ -33,7 +33,7 @@ Prior = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 class ModelPrior:
     """A model's head, or the mean of all, as a `Prior`."""
 
-    model: ScoringModel
+    model: Scorer
     platform: str
 
     def __call__(self, embeddings: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -248,7 +248,7 @@ class ProgramSource(abc.ABC):
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little") % (2**30) + 1
 
 
-def prior_of(model: ScoringModel, target: Any) -> ModelPrior:
+def prior_of(model: Scorer, target: Any) -> ModelPrior:
     """A model as the prior of an evolution: its head for a target, or the mean of all."""
     from tlp_tvm.model.scoring import platform_or_mean
 

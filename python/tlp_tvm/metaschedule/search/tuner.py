@@ -6,12 +6,12 @@ The run's folder is a working folder of MetaSchedule too: its database is all th
 from __future__ import annotations
 
 import dataclasses
-import functools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from tlp_tvm.adapting.program_source import ModelPrior
 from tlp_tvm.adapting.search_scores import Scorer, load_scorer, model_name, model_source
 from tlp_tvm.errors import TuningError
 from tlp_tvm.measuring.stopping import StopOnInterrupt
@@ -156,9 +156,8 @@ class RelaxTuner:
         scorer, platform = self._cost_model.model, self.platform
         self._chosen = choose_programs(
             self._tasks,
-            functools.partial(scorer.score, platform=platform),
+            ModelPrior(scorer, platform),
             folder.path / CHOICES,
-            trees=getattr(scorer, "trees", None),
             seed=self._settings.seed,
             threads=cores_of(self._target),
             on_task=on_task,

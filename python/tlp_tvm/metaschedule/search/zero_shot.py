@@ -9,11 +9,10 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.adapting.program_source import Prior
+from tlp_tvm.adapting.program_source import ModelPrior, Prior
 from tlp_tvm.adapting.second_opinion import SecondOpinion
 from tlp_tvm.breeding.evolution import Found, evolve
 from tlp_tvm.breeding.herd_scores import scores_by
@@ -29,7 +28,6 @@ from tlp_tvm.metaschedule.reading.store_rows import rows_of_schedules
 from tlp_tvm.metaschedule.reading.traces import applied, texts_of
 from tlp_tvm.metaschedule.search.block_names import block_names, renamed
 from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT
-from tlp_tvm.model.store_trees import StoreTrees
 
 MADE_UP_COST = 1e9
 """Seconds; far above what anything takes."""
@@ -57,7 +55,6 @@ def choose_programs(
     expected: Prior,
     folder: Path,
     *,
-    trees: StoreTrees | None,
     seed: int,
     threads: int,
     on_task: Callable[[TraceTask], None],
@@ -66,11 +63,10 @@ def choose_programs(
 
     Args:
         tasks: of a network.
-        expected: scores of embeddings.
+        expected: scores of embeddings; the trees of a model's, where it has some, judge the best.
         folder: of the files; one model, one target and one seed only.
-        trees: that judge the programs with the best scores; None for none.
         seed: of the search.
-        threads: that apply traces.
+        threads: that replay programs.
         on_task: called with each task before its program is chosen; may raise to stop.
 
     Returns:
@@ -82,7 +78,7 @@ def choose_programs(
         file = folder / f"{task.workload_key}.json"
         if (trace := _read(file, task)) is None:
             on_task(task)
-            trace = choose_program(task, expected, seed, threads, trees)
+            trace = choose_program(task, expected, seed, threads)
             kept = {"blocks": block_names(task.module), "trace": json.loads(trace)} if trace else None
             write_whole(file, json.dumps(kept, separators=(",", ":")))
         if trace:
@@ -90,17 +86,14 @@ def choose_programs(
     return chosen
 
 
-def choose_program(
-    task: TraceTask, expected: Prior, seed: int, threads: int, trees: StoreTrees | None = None
-) -> str:
+def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int) -> str:
     """Breed programs of a task by the model's scores, and take the best that TVM replays.
 
     Args:
         task: whose program.
-        expected: scores of embeddings.
+        expected: scores of embeddings; the trees of a model's, where it has some, judge the best.
         seed: of the search.
-        threads: that apply traces.
-        trees: that judge the programs with the best scores; None for none.
+        threads: that replay programs.
 
     Returns:
         Its trace, as the JSON of a record; empty where TVM draws no valid program.
@@ -118,7 +111,7 @@ def choose_program(
         generations=GENERATIONS,
     )
     taken, least = None, float("inf")
-    for schedule in _best_first(stock, found, _opinion(task, trees), threads):
+    for schedule in _best_first(stock, found, opinion_of(task, expected)):
         if (work := operations(schedule.mod)) < least:
             taken, least = schedule, work
         if least <= MOST_WORK * task.flop:
@@ -126,8 +119,14 @@ def choose_program(
     return "" if taken is None else texts_of([taken])[0]
 
 
-def _opinion(task: TraceTask, trees: StoreTrees | None) -> SecondOpinion | None:
-    """What trees say of a task's programs for a CPU; of one that they do not know, as of their first."""
+def opinion_of(task: TraceTask, prior: Prior | None) -> SecondOpinion | None:
+    """What a model's trees say of a task's programs for a CPU; of an unknown one, as of their first.
+
+    Args:
+        task: whose programs.
+        prior: that leads the breeding.
+    """
+    trees = getattr(prior.model, "trees", None) if isinstance(prior, ModelPrior) else None
     if trees is None or not is_cpu(task.target):
         return None
     here = this_cpu().platform(flags_of(task.target))
@@ -135,18 +134,12 @@ def _opinion(task: TraceTask, trees: StoreTrees | None) -> SecondOpinion | None:
     return SecondOpinion(trees, platform, functools.partial(rows_of_schedules, task.module, task.target))
 
 
-def _best_first(
-    stock: TraceStock, found: Found, opinion: SecondOpinion | None, threads: int
-) -> Iterator[Any]:
+def _best_first(stock: TraceStock, found: Found, opinion: SecondOpinion | None) -> Iterator[Any]:
     """Schedules of what was bred, those that TVM refuses left out."""
     places = range(len(found.herd))
     if opinion is not None:
         places, asked = places[ASKED:], places[:ASKED]
-        with ThreadPoolExecutor(threads) as pool:
-            replayed = zip(
-                asked, pool.map(lambda i: stock.replayer.program(found.herd, i), asked), strict=True
-            )
-            yield from opinion.best([pair for pair in replayed if pair[1] is not None], found.scores)
+        yield from opinion.best(stock.replayer.programs(found.herd, asked, len(asked)), found.scores)
     for i in places:
         if (schedule := stock.replayer.program(found.herd, i)) is not None:
             yield schedule

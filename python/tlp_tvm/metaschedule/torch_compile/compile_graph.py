@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import io
 import logging
@@ -11,6 +10,7 @@ from typing import Any
 
 import torch
 
+from tlp_tvm.adapting.program_source import ModelPrior
 from tlp_tvm.adapting.search_scores import load_scorer, model_name, model_source
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
@@ -88,9 +88,8 @@ def _chosen(tasks: list[TraceTask], options: BackendOptions, flags: str) -> dict
     folder = cache() / "choices" / hashlib.blake2b(named.encode(), digest_size=16).hexdigest()
     return choose_programs(
         tasks,
-        functools.partial(scorer.score, platform=platform),
+        ModelPrior(scorer, platform),
         folder,
-        trees=getattr(scorer, "trees", None),
         seed=SEED,
         threads=this_cpu().cores,
         on_task=lambda _: None,
