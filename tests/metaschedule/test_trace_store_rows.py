@@ -18,7 +18,9 @@ from tlp_tvm.metaschedule.networks.planning import TraceTask, plan_tasks
 from tlp_tvm.metaschedule.reading.store_rows import rebuilt_modules, rows_of, rows_of_schedules
 from tlp_tvm.metaschedule.reading.traces import texts_of
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
+from tlp_tvm.metaschedule.search import programs as sources
 from tlp_tvm.metaschedule.search import zero_shot
+from tlp_tvm.metaschedule.search.programs import TraceSource
 from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT, drawn, ready_search
 from tlp_tvm.model.scoring import MEAN
 from tlp_tvm.model.store_trees import STORE_WIDTH, StoreTrees
@@ -93,7 +95,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return rows, np.ones(len(schedules), np.int32)
 
     monkeypatch.setattr(zero_shot, "rows_of_schedules", rows_of_programs)
-    monkeypatch.setattr(zero_shot, "ASKED", 8)
+    for module in (zero_shot, sources):
+        monkeypatch.setattr(module, "ASKED", 8)
     return found
 
 
@@ -108,3 +111,10 @@ def test_of_the_best_bred_trees_choose_and_one_seed_is_one_choice(
     assert with_trees == asked[-1]
     assert zero_shot.choose_program(task, prior, 1, threads=1) == with_trees
     assert zero_shot.choose_program(task, prior.__call__, 1, threads=2) == asked[0]
+
+
+def test_a_collection_measures_what_trees_like_first(task: TraceTask, asked: list[str]) -> None:
+    source = TraceSource(task, 0, ModelPrior(Thinker(), MEAN), population=64)
+    programs = source.take(2, evolved=True)
+    assert 1 < len(asked) <= 8
+    assert programs[0].input.trace == asked[-1]

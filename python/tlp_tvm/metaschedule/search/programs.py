@@ -16,6 +16,7 @@ from tlp_tvm.adapting.program_source import SPARE, ProgramSource
 from tlp_tvm.breeding.evolution import evolve
 from tlp_tvm.breeding.herd_scores import scores_by
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.metaschedule.breeding.trace_stock import TraceStock
 from tlp_tvm.metaschedule.measuring.pools import Measurable
 from tlp_tvm.metaschedule.measuring.work import Serialized
@@ -23,6 +24,7 @@ from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import read_batch
 from tlp_tvm.metaschedule.reading.traces import applied, texts_of
 from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT, drawn, ready_search
+from tlp_tvm.metaschedule.search.zero_shot import ASKED, opinion_of
 from tlp_tvm.record_batch import RecordBatch
 
 _GENERATIONS = 2
@@ -73,11 +75,15 @@ class TraceSource(ProgramSource):
         return self._inputs(drawn(ready_search(self.task, seed, count), count))
 
     def _bred(self, count: int, seed: int) -> list[Any]:
-        stock = TraceStock(self.task, seed)
+        stock = TraceStock(self.task, seed, threads=this_cpu().cores)
         scores = scores_by(FeatureLayout.preset(LAYOUT), self.expected)
-        wanted = len(self.known) + count + SPARE
+        opinion = None if self._adapter.ready else opinion_of(self.task, self.prior)
+        wanted = len(self.known) + (count + SPARE if opinion is None else ASKED)
         how: dict[str, Any] = {"population": self.population, "seed": seed, "generations": _GENERATIONS}
         found = evolve(stock, stock.sample, scores, count=wanted, **how)
+        if opinion is not None:
+            replayed = stock.replayer.programs(found.herd, range(len(found.herd)), wanted)
+            return self._inputs(opinion.best(replayed, found.scores))
         new: list[Any] = []
         for i in range(len(found.herd)):
             if len(new) == count:
