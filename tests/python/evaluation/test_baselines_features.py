@@ -20,7 +20,7 @@ from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
 from tlp_tvm.evaluation.baselines.informed_ranker import InformedRanker
 from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees
 from tlp_tvm.evaluation.baselines.program_records import records_of
-from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_features
+from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, own_file, store_features
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.side_by_side import RANDOM, compare_rankers
 from tlp_tvm.layout import FeatureLayout
@@ -90,6 +90,15 @@ def test_they_are_computed_once_and_the_same_each_time(
     np.testing.assert_array_equal(again.counts, features.counts)
     monkeypatch.setattr(store_rows, "rebuilt_tasks", lambda tasks, targets, tell: ["never"] if tasks else [])
     np.testing.assert_array_equal(store_features(Corpus(source, LAYOUT), cache, print).rows, features.rows)
+
+
+def test_of_files_side_by_side_a_framework_takes_its_own(tmp_path: Path) -> None:
+    for name in ("net.pt", "net.pt2", "other.onnx"):
+        (tmp_path / name).touch()
+    for name in ("net.pt", "net.pt2"):
+        assert own_file(str(tmp_path / name), ".pt2") == str(tmp_path / "net.pt2")
+        assert own_file(str(tmp_path / name), ".pt") == str(tmp_path / "net.pt")
+    assert own_file(str(tmp_path / "other.onnx"), ".pt2") == str(tmp_path / "other.onnx")
 
 
 def test_tasks_of_other_platforms_are_passed_over(source: Path, tmp_path: Path, cache: Path) -> None:

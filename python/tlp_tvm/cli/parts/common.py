@@ -63,10 +63,9 @@ def with_flags(sentence: str) -> str:
     return re.sub("`([a-z_]+)`", flag, sentence)
 
 
-def files_of_networks(folders: Iterable[Path], suffix: str = ".pt") -> dict[str, str]:
-    """Name -> file of the networks in folders; of files with one name the one with this suffix."""
-    files = [file for folder in folders for file in sorted(folder.iterdir())]
-    return {file.stem: str(file) for file in sorted(files, key=lambda file: file.suffix == suffix)}
+def files_of_networks(folders: Iterable[Path]) -> dict[str, str]:
+    """Name -> file of the networks in folders."""
+    return {file.stem: str(file) for folder in folders for file in sorted(folder.iterdir())}
 
 
 def print_json(value: Any) -> None:

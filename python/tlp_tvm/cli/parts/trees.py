@@ -48,14 +48,12 @@ def train_trees(
     from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees
     from tlp_tvm.evaluation.corpus import Corpus
     from tlp_tvm.files import write_whole
-    from tlp_tvm.framework import framework_named
     from tlp_tvm.model.checkpoint import load_checkpoint
     from tlp_tvm.training.runs.model_folder import CARD
 
     layout = load_checkpoint(model).layout
     corpus = Corpus(source, layout, platforms=platforms)
-    files = files_of_networks(networks, framework_named(layout.framework).exported)
-    settings = BaselineSettings(network_files=files)
+    settings = BaselineSettings(network_files=files_of_networks(networks))
     trees = fit_trees(corpus, settings, seed, lambda words: progress_console.print(words, style="dim"))
     trees.save(model)
     card = model / CARD

@@ -91,7 +91,8 @@ def store_features(
         corpus: the programs.
         cache: where files are kept; tasks that are there are not computed again.
         tell: receives a line before each step. An interrupted run resumes at the same network.
-        network_files: name -> file of networks that are not built in.
+        network_files: name -> file of networks that are not built in; one beside it that the framework
+            takes is taken in its place.
 
     Raises:
         TvmNotFoundError: features are missing in the cache, and there is no TVM to compute them.
@@ -119,7 +120,8 @@ def _store_features(
     wanted = {corpus.whole.tasks[task].workload_key: task for task in tasks if task not in found}
     described = {
         key: {
-            network_files.get(name, name): times for name, times in corpus.whole.tasks[task].weights.items()
+            own_file(network_files[name], framework.exported) if name in network_files else name: times
+            for name, times in corpus.whole.tasks[task].weights.items()
         }
         for key, task in wanted.items()
     }
@@ -143,6 +145,17 @@ def _store_features(
     return StoreFeatures(
         np.concatenate([np.empty((0, STORE_WIDTH), np.float32), *parts]), of_program, missing
     )
+
+
+def own_file(file: str, suffix: str) -> str:
+    """Of a network's files side by side, the one that a framework takes.
+
+    Args:
+        file: any of them.
+        suffix: of what the framework takes.
+    """
+    own = Path(file).with_suffix(suffix)
+    return str(own) if own.is_file() else file
 
 
 def _file_name(task: MeasuredTask, lines: Sequence[str]) -> str:
