@@ -9,15 +9,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import typer
 from typer.testing import CliRunner
 
 from collected import TASKS, hashes_of, lines_of, settings
+from compiled_graphs import TORCHS_OWN
 from tlp_tvm.cli.train import train
 from tlp_tvm.collection import CollectObserver, collect, collecting
 from tlp_tvm.collection.packing import pack
@@ -164,6 +167,18 @@ def test_a_child_that_ends_costs_one_program(tmp_path: Path, monkeypatch: pytest
     assert (result.measured, sum(result.failures.values())) == (4 * TASKS, 1)
     costs = [json.loads(line)[1][1] for line in lines_of(tmp_path)]
     assert costs.count([FAILED_COST]) == 1
+
+
+@pytest.mark.filterwarnings(TORCHS_OWN)
+def test_ids_that_a_network_looks_up_are_valid(tmp_path: Path) -> None:
+    network = torch.nn.Sequential(torch.nn.Embedding(30_000, 16), torch.nn.Linear(16, 8)).eval()
+    torch.export.save(
+        torch.export.export(network, (torch.zeros(2, 64, dtype=torch.int64),)), tmp_path / "net.pt2"
+    )
+    result = collect(replace(settings(tmp_path / "data", programs=2), networks=(str(tmp_path / "net.pt2"),)))
+    described = json.loads((tmp_path / "data" / "tasks.json").read_text())
+    assert any("take" in task["desc"] for task in described)
+    assert (result.failures, result.measured > 0) == ({}, True)
 
 
 def test_a_hopeless_task_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

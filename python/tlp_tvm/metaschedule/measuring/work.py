@@ -10,11 +10,16 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tlp_tvm.measuring.child import COLD, COMPILE, NO_ERROR, Outcome, Timing, last_line, run_kept, timed
 from tlp_tvm.measuring.cooling import cooling
 
 _NO_CSE = {"tirx.disable_cse_tir": True}
 """LLVM does the same again."""
+
+_APART = 7919
+"""Between ids that follow each other, so that they are spread over a table."""
 
 _KEPT_BYTES = 1 << 30
 """Of arrays that wait for the next program of the same shapes; filling new ones takes longer than timing."""
@@ -105,18 +110,33 @@ def run(number: int, timing: Timing, task: str, again: bool) -> Outcome | None:
 
 
 def _arrays_of(program: _Program, device: Any) -> list[Any]:
-    """Arguments of a program: random, kept for the next program with the same shapes."""
+    """Arguments of a program: random numbers, or valid ids; kept for the next one with the same shapes."""
     import tvm
 
+    least = least_extent(program.sent.arguments)
     fill = tvm.get_global_func("tvm.contrib.random.random_fill_for_measure")
-    if sum(4 * math.prod(shape) for _, shape, _, _ in _arrays) > _KEPT_BYTES:
+    if sum(4 * math.prod(shape) for _, shape, *_ in _arrays) > _KEPT_BYTES:
         _arrays.clear()
     arrays = []
     for i, (shape, dtype) in enumerate(program.sent.arguments):
-        key = (i, shape, dtype, program.kind)
+        integers = "int" in dtype
+        key = (i, shape, dtype, program.kind, least if integers else 0)
         if key not in _arrays:
-            _arrays[key] = tvm.runtime.empty(shape, dtype, device)
-            fill(_arrays[key])
+            _arrays[key] = array = tvm.runtime.empty(shape, dtype, device)
+            if integers:
+                ids = np.arange(math.prod(shape)) * _APART % least
+                array.copyfrom(ids.reshape(shape).astype(dtype))
+            else:
+                fill(array)
         arrays.append(_arrays[key])
     device.sync()
     return arrays
+
+
+def least_extent(arguments: tuple[tuple[tuple[int, ...], str], ...]) -> int:
+    """Below what any number is a valid id in any of a program's tables, whatever it looks up there.
+
+    Args:
+        arguments: shape and type of each.
+    """
+    return min((extent for shape, dtype in arguments if "int" not in dtype for extent in shape), default=1)
