@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from tlp_tvm.metaschedule.search.block_names import block_names, renamed
 from tlp_tvm.metaschedule.torch_compile import compile_graph
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import cache
+from tlp_tvm.model.checkpoint import SHIPPED
+from tlp_tvm.model.store_trees import read_store_trees
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_settings import TuneSettings
@@ -137,6 +141,21 @@ def test_what_was_chosen_another_way_is_chosen_anew(monkeypatch: pytest.MonkeyPa
     torch.compiler.reset()
     monkeypatch.setattr(zero_shot, "WAY", "drawn from a hat")
     torch.testing.assert_close(compiled(module)(x), module(x))
+    assert backend_counts().kept == 0
+    assert len(set(cache().glob("choices/*")) - before) == 1
+
+
+@torch.inference_mode()
+def test_what_a_model_of_before_chose_is_chosen_anew(tmp_path: Path) -> None:
+    module, x = network(), torch.randn(2, 3, 12, 12)
+    shutil.copytree(SHIPPED / "epyc-metaschedule", tmp_path / "mine")
+    compiled(module, model=str(tmp_path / "mine"))(x)
+    trees = read_store_trees(tmp_path / "mine")
+    assert trees is not None
+    replace(trees, leaves=-trees.leaves).save(tmp_path / "mine")
+    before = set(cache().glob("choices/*"))
+    torch.compiler.reset()
+    torch.testing.assert_close(compiled(module, model=str(tmp_path / "mine"))(x), module(x))
     assert backend_counts().kept == 0
     assert len(set(cache().glob("choices/*")) - before) == 1
 

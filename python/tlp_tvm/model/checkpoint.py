@@ -15,6 +15,7 @@ from tlp_tvm.errors import ModelFileError
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.config import ModelConfig, read_config
 from tlp_tvm.model.scoring import ScoringModel
+from tlp_tvm.model.store_trees import FILE as TREES
 from tlp_tvm.model.store_trees import read_store_trees
 from tlp_tvm.model.tlp import TLP
 from tlp_tvm.model.weights_fit import check_weights
@@ -106,6 +107,25 @@ def weights_digest(name: str | os.PathLike[str]) -> str:
     return hashlib.sha256((path / WEIGHTS if path.is_dir() else path).read_bytes()).hexdigest()
 
 
+def model_digest(name: str | os.PathLike[str]) -> str:
+    """Of all that a model's choice depends on: its weights, and its trees where it has some.
+
+    Args:
+        name: what `load_model` takes.
+
+    Raises:
+        ModelFileError: there is none.
+    """
+    path = SHIPPED / name if name in shipped_models() else Path(name)
+    trees = path / TREES
+    try:
+        known = hashlib.sha256(weights_digest(name).encode())
+        known.update(trees.read_bytes() if trees.is_file() else b"")
+    except OSError as error:
+        raise _no_model(name) from error
+    return known.hexdigest()
+
+
 def load_weights(name: str | os.PathLike[str]) -> ScoringModel:
     """Load a model that contains no code: a shipped one or a checkpoint folder.
 
@@ -140,7 +160,11 @@ def load_model(name: str | os.PathLike[str]) -> ScoringModel:
         from tlp_tvm.model.export import load_exported
 
         return load_exported(path)
-    raise ModelFileError(
+    raise _no_model(name)
+
+
+def _no_model(name: str | os.PathLike[str]) -> ModelFileError:
+    return ModelFileError(
         f"{name}: expected a shipped model ({', '.join(shipped_models())}), a checkpoint folder or an "
         "exported .pt file, found none of them"
     )

@@ -39,6 +39,7 @@ from tlp_tvm.metaschedule.torch_compile.torch_graph import (
     first_line,
     taken_places,
 )
+from tlp_tvm.model.checkpoint import model_digest
 
 log = logging.getLogger("tlp_tvm")
 
@@ -105,12 +106,14 @@ class CompiledGraph:
         Raises:
             TvmNotFoundError: there is no TVM with MetaSchedule.
             TuningError: the target is none.
+            ModelFileError: there is no such model.
         """
         self._graph, self._options = graph, options
         self._about = repr(
             (
                 *(__version__, tvm_info().version, torch.__version__),
                 *(flags_of(target_of(options.target)), options, zero_shot.WAY),
+                model_digest(options.model),
             )
         )
         self._by_shape: dict[tuple[Any, ...], RunGraph | None] = {}

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from tlp_tvm.adapting.program_source import ModelPrior
-from tlp_tvm.adapting.search_scores import load_scorer, model_name, model_source
+from tlp_tvm.adapting.search_scores import load_scorer
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.machine.cpu import this_cpu
@@ -31,6 +31,7 @@ from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import cache
 from tlp_tvm.metaschedule.torch_compile.torch_graph import NotTaken, first_line
+from tlp_tvm.model.checkpoint import model_digest
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.flow import tune
@@ -81,7 +82,7 @@ def _chosen(tasks: list[TraceTask], options: BackendOptions, flags: str) -> dict
     platform = platform_or_mean(scorer, flags)
     named = repr(
         (
-            *(model_name(scorer), model_source(options.model), scorer.layout.digest, platform, flags, SEED),
+            *(model_digest(options.model), scorer.layout.digest, platform, flags, SEED),
             zero_shot.WAY,
         )
     )
