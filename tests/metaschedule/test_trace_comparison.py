@@ -78,3 +78,26 @@ def test_tvms_mlp_learns_from_a_round_of_one_program() -> None:
         features = [rng.random((2, 172)).astype(np.float32) for _ in range(count)]
         trainer.update(features, rng.random(count) + 0.1, "task")
     assert trainer.predict_incremental(features).shape == (1,)
+
+
+def test_tvms_mlp_learns_from_all_tasks_of_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tlp_tvm.metaschedule.search.tvms_mlp import mlp_model, working_mlp
+
+    class Enough(Exception):
+        pass
+
+    sizes = []
+
+    def loader(_features: Any, results: Any, **_: Any) -> None:
+        sizes.append(len(results))
+        if len(sizes) == 2:
+            raise Enough
+
+    monkeypatch.setattr(mlp_model, "SegmentDataLoader", loader)
+    trainer = working_mlp().trainer
+    one = [np.ones((2, 172), np.float32)]
+    trainer.state.data.update({n: mlp_model.FeatureGroup(n, one, np.ones(1)) for n in ("a", "b", "c")})
+    with pytest.raises(Enough):
+        trainer.train_full()
+    assert sizes == [3, 3]  # to learn from, and to test by
+    assert len(trainer.state.data) == 3

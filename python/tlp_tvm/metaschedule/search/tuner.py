@@ -74,12 +74,11 @@ class RelaxTuner:
         self._module, self._parameters = network_from(settings.network)
         share_loops_of(load_tvm())
         from tvm.relax.transform import BindParams
-        from tvm.s_tir import meta_schedule as ms
 
         self._bound = BindParams("main", self._parameters)(self._module)
         self._learns = not (isinstance(model, str) and model in TVMS_MODELS)
         if not self._learns:
-            self._cost_model, self.platform = ms.cost_model.CostModel.create(model), ""
+            self._cost_model, self.platform = _tvms_model(str(model)), ""
             self.model = self.model_source = str(model)
             return
         from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
@@ -202,6 +201,16 @@ class RelaxTuner:
     def compare(self, turns: int) -> EndToEnd | None:
         inputs = end_to_end.random_inputs(self._bound)
         return end_to_end.compare(self._untuned, self._tuned, inputs, self._target, turns, self._threads)
+
+
+def _tvms_model(name: str) -> Any:
+    if name == "mlp":
+        from tlp_tvm.metaschedule.search.tvms_mlp import working_mlp
+
+        return working_mlp()
+    from tvm.s_tir import meta_schedule as ms
+
+    return ms.cost_model.CostModel.create(name)
 
 
 def _check(settings: TuneSettings) -> None:
