@@ -7,6 +7,8 @@ resumed without. A pass that changes nothing of a network is not named.
 from __future__ import annotations
 
 import contextlib
+import itertools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,10 +94,18 @@ PACKED = "packed weights"
 
 ALL = (*(each.name for each in PASSES), PACKED)
 
-_NOT_KNOWN_ONCE = (
-    *("folded padding", "cut windows", "means by rows", "kept gates"),
-    *("products for powers", "tanh for sigmoids"),
+_ADDED: tuple[tuple[str, ...], ...] = (
+    ("means by rows", "kept gates"),
+    ("tanh for sigmoids",),
+    ("cut windows", "products for powers"),
+    ("folded padding",),
 )
+"""Passes that came after the first programs with cold weights were collected, the latest first."""
+
+AS_BEFORE = tuple(itertools.accumulate(_ADDED, operator.add))
+"""What `prepare` left out as tasks of older records were split off, the latest first."""
+
+_NOT_KNOWN_ONCE = AS_BEFORE[-1]
 """What runs did not know that do not say which passes they knew."""
 
 _SIMPLIFIES = ("SimplifyExpr", "SimplifyExprPostAlterOp")

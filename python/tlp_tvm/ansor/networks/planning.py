@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -37,7 +38,11 @@ class RelayTask(PlannedTask):
 
 
 def plan_tasks(
-    networks: Sequence[str], target: Any, tell: Callable[[str], None], split_for: Any = None
+    networks: Sequence[str],
+    target: Any,
+    tell: Callable[[str], None],
+    split_for: Any = None,
+    leave_out: Sequence[str] = (),
 ) -> list[RelayTask]:
     """Split networks into tasks.
 
@@ -47,6 +52,7 @@ def plan_tasks(
         tell: receives a line before each step.
         split_for: TVM target that the networks are split for, if another: what TVM packs a convolution's
             channels by depends on it, and the same programs need the same tasks.
+        leave_out: names of passes that do not prepare the networks.
 
     Returns:
         Each task once, in the order of the networks.
@@ -54,7 +60,8 @@ def plan_tasks(
     Raises:
         NetworkError: no such network.
     """
-    planned = each_once(networks, canonical_name, lambda each: _tasks_of(each, split_for or target), tell)
+    tasks_of = functools.partial(_tasks_of, target=split_for or target, leave_out=leave_out)
+    planned = each_once(networks, canonical_name, tasks_of, tell)
     tell("trying the tasks")
     with quiet_builds():
         found = [each.task for each in planned]
@@ -77,10 +84,10 @@ def _for_target(task: Any, target: Any) -> Any:
     )
 
 
-def _tasks_of(network: str, target: Any) -> Iterator[tuple[RelayTask, int]]:
+def _tasks_of(network: str, target: Any, leave_out: Sequence[str]) -> Iterator[tuple[RelayTask, int]]:
     with quiet_builds():
         module, parameters, _ = network_from(network)
-        prepared = prepare(module, parameters, target)
+        prepared = prepare(module, parameters, target, leave_out)
         with prepared.operators():
             pair = (prepared.module, prepared.parameters)
             tasks, weights = extract_tasks(pair, str(target), hardware_of(target))

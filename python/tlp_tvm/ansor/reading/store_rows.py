@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.ansor.graph.pipeline import AS_BEFORE
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import hardware_of, quiet_builds, target_of
 from tlp_tvm.ansor.networks.builtin import load_network
@@ -26,13 +27,17 @@ OTHER_TARGETS = ("llvm -mcpu=skylake-avx512", "llvm -mcpu=core-avx2", "llvm -mcp
 """Tried after those of the platforms: TVM packs channels by the width of vectors, and the tasks of a dataset
 may have been split off for another platform than the one that measured them."""
 
+_Way = tuple[str, tuple[str, ...]]
+"""A target's text, and names of passes that do not run."""
+
 
 def rebuilt_tasks(
     tasks: Mapping[str, Mapping[str, int]], targets: Sequence[str], tell: Callable[[str], None]
 ) -> Iterator[Any]:
     """Split networks into tasks until all are there that are looked for; that takes minutes.
 
-    Files are prepared as `collect` does, and split for the platforms' targets alone.
+    Files are prepared as `collect` does, or else as it did before it had all of its passes, and split for the
+    platforms' targets alone.
 
     Args:
         tasks: workload key -> the networks that have it, built-in names or files; what to look for.
@@ -43,32 +48,37 @@ def rebuilt_tasks(
         `auto_scheduler.SearchTask`, each once; those of networks that are neither are left out.
     """
     wanted = dict(tasks)
-    texts = list(dict.fromkeys([*targets, *OTHER_TARGETS]))
+    ways: list[_Way] = [(text, ()) for text in dict.fromkeys([*targets, *OTHER_TARGETS])]
+    of_files: list[_Way] = [
+        (text, left_out) for left_out in ((), *AS_BEFORE) for text in dict.fromkeys(targets)
+    ]
     tried: set[str] = set()
     while networks := Counter(n for weights in wanted.values() for n in weights if n not in tried):
         network = networks.most_common(1)[0][0]
         tried.add(network)
-        for text in list(dict.fromkeys(targets)) if is_network_file(network) else list(texts):
+        tries = of_files if is_network_file(network) else ways
+        for way in list(tries):
             if not any(network in weights for weights in wanted.values()):
                 break
             tell(f"per-store features: splitting {network} into tasks, {len(wanted)} still to be found")
             found = [
                 task
-                for task in _tasks_of(network, text)
+                for task in _tasks_of(network, *way)
                 if wanted.pop(str(task.workload_key), None) is not None
             ]
             if found:  # it is likely to be right for the other networks, too
-                texts.remove(text)
-                texts.insert(0, text)
+                tries.remove(way)
+                tries.insert(0, way)
             yield from found
 
 
-def _tasks_of(network: str, target_text: str) -> list[Any]:
+def _tasks_of(network: str, target_text: str, leave_out: Sequence[str]) -> list[Any]:
     """None of what is no built-in network, or of a target that this TVM does not know."""
     try:
         target = target_of(target_text, here=False)
         if is_network_file(network):
-            return [each.task for each in plan_tasks([network], target, lambda _: None)]
+            planned = plan_tasks([network], target, lambda _: None, leave_out=leave_out)
+            return [each.task for each in planned]
         with quiet_builds():
             return extract_tasks(load_network(network)[:2], str(target), hardware_of(target))[0]
     except (NetworkError, TuningError):

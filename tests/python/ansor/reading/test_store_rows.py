@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tlp_tvm.ansor.graph.pipeline import AS_BEFORE
 from tlp_tvm.ansor.loading.targets import target_of
 from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.reading.store_rows import rebuilt_tasks
@@ -17,6 +18,22 @@ TARGET = "llvm -mcpu=core-avx2"
 def test_networks_and_targets_that_are_not_known_give_no_task() -> None:
     tasks: dict[str, dict[str, int]] = {'["k", [4, 4]]': {"somebodys_net": 1}, "[]": {}}
     assert list(rebuilt_tasks(tasks, [TARGET, "abacus"], lambda words: None)) == []
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_tasks_of_a_file_are_found_as_they_were_split_off_before(tmp_path: Path) -> None:
+    file = str(tmp_path / "own.pt")
+    network = torch.nn.Sequential(torch.nn.Linear(32, 16), torch.nn.SiLU())
+    torch.jit.trace(network, torch.zeros(8, 32)).save(file)  # type: ignore[no-untyped-call]
+    target = target_of(TARGET, here=False)
+    keys = [
+        {each.workload_key for each in plan_tasks([file], target, lambda _: None, leave_out=left_out)}
+        for left_out in ((), AS_BEFORE[1])
+    ]
+    assert keys[0] != keys[1]
+    wanted = {key: {file: 1} for key in keys[0] | keys[1]}
+    found = list(rebuilt_tasks(wanted, [TARGET], lambda words: None))
+    assert {str(task.workload_key) for task in found} == keys[0] | keys[1]
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
