@@ -8,7 +8,6 @@ Baseline: the recipe itself, in each table's first row.
 Takeaway: both metrics over the tasks of all folds with at least eight programs on a platform: mean and
 standard deviation over seeds, interval over tasks.
 
-    python benchmarks/training_networks.py build/training
     python benchmarks/ablations.py [--seeds N] [--tables]
 
 A seed takes about an hour on two cores. What is done is kept in docs/results/ablations.json, and the same
@@ -114,8 +113,7 @@ def layout_of(variant: Variant) -> FeatureLayout:
 @cache
 def corpus_of(name: str, platforms: tuple[str, ...]) -> Corpus:
     """A fold, read once in each process."""
-    fold(name, FOLDER)
-    return Corpus(FOLDER / name, FeatureLayout.preset("ansor"), platforms=platforms or None)
+    return fold(name, FOLDER, platforms=platforms)
 
 
 def trained_on(name: str, variant: Variant, seed: int) -> list[list[float]]:

@@ -21,6 +21,7 @@ import argparse
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -61,15 +62,22 @@ Scores = dict[str, NDArray[np.float64]]
 """By what ranks: (N, P) of every program on every platform."""
 
 
-def fold(name: str, folder: Path, framework: str = "ansor") -> Corpus:
-    """The dataset whose test split is a group of families; built where it is not there."""
+def fold(name: str, folder: Path, framework: str = "ansor", platforms: Sequence[str] = ()) -> Corpus:
+    """The dataset whose test split is a group of families; built where it is not there.
+
+    Args:
+        name: of the group.
+        folder: of all folds.
+        framework: whose programs.
+        platforms: to read; empty for all.
+    """
     out = folder / name
     if not out.exists():
         tests = [word for family in FOLDS[name] for word in ("--test", family)]
         options = ["--split", "family", *tests, "--validation-share", "0", "--out", str(out)]
         command = [sys.executable, "-c", MAIN, "dataset", "build", *SOURCES[framework], *options]
         subprocess.run(command, cwd=ROOT, check=True)
-    corpus = Corpus(out, FeatureLayout.preset(framework))
+    corpus = Corpus(out, FeatureLayout.preset(framework), platforms=platforms or None)
     shared = folder / "cache" / "features"  # those of a task are the same in every fold
     own = folder / "cache" / "store-features" / str(corpus.whole.digest)
     for each in (shared, own.parent):

@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 from commits import ROOT, checked_out
-from marked_pages import put
 from threads_in_turn import Searching, Turns
 from whole_contenders import CONTENDERS, prepare_models, search_by
+from whole_pages import Groups, mean_of, write_tables
 
 from tlp_tvm.ansor.graph.pipeline import Prepared, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
@@ -153,12 +153,9 @@ def when(entry: dict[str, Any], weights: list[int], goal: float) -> float | None
     return float(entry["clock"][reached[0]]) if len(reached) else None
 
 
-HEADS = ("model", "seconds of all", "latency, ms", "matched", "sooner", "programs' sum", "network, in turns")
-
-
-def rows(groups: list[dict[str, Any]]) -> list[str]:
+def rows(groups: Groups) -> list[str]:
     """A row per contender: means over seeds, ratios to the baseline's search of the same seed."""
-    lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
+    lines = []
     for name in CONTENDERS:
         sooner, sums, inside, finals, seconds = [], [], [], [], []
         for group in groups:
@@ -173,27 +170,14 @@ def rows(groups: list[dict[str, Any]]) -> list[str]:
             finals.append(entry["network"] * 1e3)
             seconds.append(entry["clock"][-1])
         cells = [f"`{name}`", f"{np.mean(seconds):.0f}", f"{np.mean(finals):.2f}"]
-        cells += [f"{len(sooner)} of {len(groups)}", f"{_mean(sooner)}x" if sooner else "-"]
-        lines.append(f"| {' | '.join([*cells, _mean(sums), _mean(inside)])} |")
+        cells += [f"{len(sooner)} of {len(groups)}", f"{mean_of(sooner)}x" if sooner else "-"]
+        lines.append(f"| {' | '.join([*cells, mean_of(sums), mean_of(inside)])} |")
     return lines
 
 
-def _mean(ratios: list[float]) -> str:
-    mean = f"{np.exp(np.mean(np.log(ratios))):.2f}"
-    return mean if len(ratios) == 1 else f"{mean} ({min(ratios):.2f} to {max(ratios):.2f})"
-
-
-def write_page(kept: dict[str, Any]) -> None:
-    """Rewrite the tables of docs/search.md."""
-    lines = []
-    for name, found in kept.items():
-        groups = [found[seed] for seed in sorted(found)]
-        tasks, programs = len(groups[0]["weights"]), len(groups[0]["searches"][BASELINE]["us"])
-        said = sorted({f"{group['cpu']}, commit {group['commit']}" for group in groups})
-        how = f"**{name}**: {tasks} tasks, {programs} programs a search, {len(groups)} "
-        how += f"{'seed' if len(groups) == 1 else 'seeds'}; {'; '.join(said)}."
-        lines += [how, "", *rows(groups), ""]
-    put(ROOT / "docs" / "search.md", "whole", "\n".join(lines))
+def size(groups: Groups) -> str:
+    """Tasks and programs of a network's searches."""
+    return f"{len(groups[0]['weights'])} tasks, {len(groups[0]['searches'][BASELINE]['us'])}"
 
 
 def main() -> None:
@@ -220,7 +204,7 @@ def main() -> None:
                     found[str(seed)] = group_of(network, searches)
                     write_whole(asked.kept, json.dumps(kept) + "\n")
     if asked.kept == KEPT:
-        write_page(kept)
+        write_tables("whole", kept, size, rows)
 
 
 if __name__ == "__main__":

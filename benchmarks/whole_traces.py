@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 from commits import ROOT, checked_out
-from marked_pages import put
+from whole_pages import HEADS, Groups, mean_of, write_tables
 
 from tlp_tvm.files import write_whole
 from tlp_tvm.machine.cpu import this_cpu
@@ -148,17 +148,16 @@ def group_of(network: str, trials: int, seed: int) -> dict[str, Any]:
     return {"cpu": this_cpu().model, "commit": checked_out(), "searches": searches}
 
 
-HEADS = ("model", "seconds of all", "latency, ms", "matched", "sooner", "programs' sum", "network, in turns")
-
-
-def rows(groups: list[dict[str, Any]]) -> list[str]:
+def rows(groups: Groups) -> list[str]:
     """A row per contender: means over seeds, ratios to the baseline's search of the same seed."""
-    lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
+    lines = []
     for name in (*CONTENDERS, DROPLET):
         found = [(each["searches"][name], each["searches"][BASELINE]) for each in groups]
         if any("error" in ours for ours, _ in found):
             lines.append(
-                f"| `{name}` | {'; '.join(ours.get('error', '') for ours, _ in found)} " + "| - " * 5 + "|"
+                f"| `{name}` | {'; '.join(ours.get('error', '') for ours, _ in found)} "
+                + "| - " * (len(HEADS) - 2)
+                + "|"
             )
             continue
         seconds = [
@@ -172,9 +171,9 @@ def rows(groups: list[dict[str, Any]]) -> list[str]:
         else:
             both = [(_first(base, base["ms"][-1]), _first(ours, base["ms"][-1])) for ours, base in found]
             sooner = [first / matched for first, matched in both if first and matched]
-            cells += [f"{len(sooner)} of {len(found)}", f"{_mean(sooner)}x" if sooner else "-"]
-            cells.append(_mean([ours["ms"][-1] / base["ms"][-1] for ours, base in found]))
-        cells.append(_mean([ours["in_turns"][1] / ours["in_turns"][0] for ours, _ in found]))
+            cells += [f"{len(sooner)} of {len(found)}", f"{mean_of(sooner)}x" if sooner else "-"]
+            cells.append(mean_of([ours["ms"][-1] / base["ms"][-1] for ours, base in found]))
+        cells.append(mean_of([ours["in_turns"][1] / ours["in_turns"][0] for ours, _ in found]))
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -185,26 +184,9 @@ def _first(search: dict[str, Any], goal: float) -> float | None:
     return next(reached, None)
 
 
-def _mean(ratios: list[float]) -> str:
-    mean = f"{np.exp(np.mean(np.log(ratios))):.2f}"
-    return mean if len(ratios) == 1 else f"{mean} ({min(ratios):.2f} to {max(ratios):.2f})"
-
-
-def write_page(kept: dict[str, Any]) -> None:
-    """Rewrite the tables of docs/search.md."""
-    lines = []
-    for name, found in kept.items():
-        groups = [found[seed] for seed in sorted(found)]
-        programs = len(groups[0]["searches"][BASELINE]["ms"])
-        said = sorted({f"{group['cpu']}, commit {group['commit']}" for group in groups})
-        seeds = "1 seed" if len(groups) == 1 else f"{len(groups)} seeds"
-        lines += [
-            f"**{name}**: {programs} programs a search, {seeds}; {'; '.join(said)}.",
-            "",
-            *rows(groups),
-            "",
-        ]
-    put(ROOT / "docs" / "search.md", "whole-metaschedule", "\n".join(lines))
+def size(groups: Groups) -> str:
+    """Programs of a network's searches."""
+    return str(len(groups[0]["searches"][BASELINE]["ms"]))
 
 
 def main() -> None:
@@ -225,7 +207,7 @@ def main() -> None:
                 found[str(seed)] = group_of(name, asked.programs or trials, seed)
                 write_whole(asked.kept, json.dumps(kept) + "\n")
     if asked.kept == KEPT:
-        write_page(kept)
+        write_tables("whole-metaschedule", kept, size, rows)
 
 
 if __name__ == "__main__":
