@@ -160,6 +160,15 @@ def test_what_a_model_of_before_chose_is_chosen_anew(tmp_path: Path) -> None:
     assert len(set(cache().glob("choices/*")) - before) == 1
 
 
+@torch.inference_mode()
+def test_a_model_that_is_not_there_leaves_the_graph_to_pytorch() -> None:
+    module, x = network(), torch.randn(2, 3, 12, 12)
+    sentence = "nowhere: expected a shipped model .* or an exported .pt file, found none of them"
+    with pytest.warns(RuntimeWarning, match=sentence):
+        torch.testing.assert_close(compiled(module, model="nowhere")(x), module(x))
+    assert backend_counts().compiled == 0
+
+
 def test_parameters_that_change_are_seen() -> None:
     module, x = network(), torch.randn(2, 3, 12, 12)
     fast = compiled(module)

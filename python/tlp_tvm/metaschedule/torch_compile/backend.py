@@ -106,14 +106,12 @@ class CompiledGraph:
         Raises:
             TvmNotFoundError: there is no TVM with MetaSchedule.
             TuningError: the target is none.
-            ModelFileError: there is no such model.
         """
         self._graph, self._options = graph, options
         self._about = repr(
             (
                 *(__version__, tvm_info().version, torch.__version__),
                 *(flags_of(target_of(options.target)), options, zero_shot.WAY),
-                model_digest(options.model),
             )
         )
         self._by_shape: dict[tuple[Any, ...], RunGraph | None] = {}
@@ -186,7 +184,7 @@ class CompiledGraph:
 
     def _kept_or_new(self, arguments: Sequence[Any]) -> RunGraph:
         taken = self._taken or []
-        digest = digest_of(self._graph, arguments, taken, self._about)
+        digest = digest_of(self._graph, arguments, taken, f"{self._about}{model_digest(self._options.model)}")
         if digest and (run := kept(digest)):
             COUNTS.kept += 1
             return run
