@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import abc
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -104,6 +105,17 @@ def each_once(
             known = planned.setdefault(task.workload_key, task)
             known.weights[name] = known.weights.get(name, 0) + weight
     return list(planned.values())
+
+
+def most_wanted(tasks: Iterable[Mapping[str, int]], tried: Collection[str]) -> str | None:
+    """The network that has most of some tasks; None where all were tried.
+
+    Args:
+        tasks: of each, the networks that have it.
+        tried: networks that are not wanted again.
+    """
+    networks = Counter(name for weights in tasks for name in weights if name not in tried)
+    return networks.most_common(1)[0][0] if networks else None
 
 
 def largest(tasks: Sequence[AnyTask], count: int) -> list[AnyTask]:

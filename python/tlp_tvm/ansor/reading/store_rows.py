@@ -6,7 +6,6 @@ A program has a row of 164 numbers for each store of its lowered loops.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +21,7 @@ from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.errors import NetworkError, TuningError
 from tlp_tvm.model.store_trees import stacked
+from tlp_tvm.planned_task import most_wanted
 
 OTHER_TARGETS = ("llvm -mcpu=skylake-avx512", "llvm -mcpu=core-avx2", "llvm -mcpu=nehalem")
 """Tried after those of the platforms: TVM packs channels by the width of vectors, and the tasks of a dataset
@@ -53,8 +53,7 @@ def rebuilt_tasks(
         (text, left_out) for left_out in ((), *AS_BEFORE) for text in dict.fromkeys(targets)
     ]
     tried: set[str] = set()
-    while networks := Counter(n for weights in wanted.values() for n in weights if n not in tried):
-        network = networks.most_common(1)[0][0]
+    while network := most_wanted(wanted.values(), tried):
         tried.add(network)
         tries = of_files if is_network_file(network) else ways
         for way in list(tries):

@@ -5,7 +5,6 @@ They are the 164 numbers of a store that Ansor has, of the scheduled function wi
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -21,6 +20,7 @@ from tlp_tvm.metaschedule.networks.planning import plan_tasks
 from tlp_tvm.metaschedule.reading.traces import applied
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
 from tlp_tvm.model.store_trees import stacked
+from tlp_tvm.planned_task import most_wanted
 
 
 def rebuilt_modules(
@@ -39,8 +39,7 @@ def rebuilt_modules(
     """
     wanted = dict(tasks)
     tried: set[str] = set()
-    while networks := Counter(n for weights in wanted.values() for n in weights if n not in tried):
-        network = networks.most_common(1)[0][0]
+    while network := most_wanted(wanted.values(), tried):
         tried.add(network)
         tell(f"per-store features: splitting {network} into tasks, {len(wanted)} still to be found")
         try:

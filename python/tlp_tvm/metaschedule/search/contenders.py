@@ -13,6 +13,7 @@ from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import cores_of, flags_of
 from tlp_tvm.metaschedule.measuring.pools import Measurable, TracePool
 from tlp_tvm.metaschedule.networks.planning import TraceTask
+from tlp_tvm.metaschedule.search.tvms_search import tvms_model
 from tlp_tvm.model.scoring import platform_or_mean
 
 
@@ -130,11 +131,7 @@ def _model_of(contender: Contender, target: Any) -> Any:
         return ms.cost_model.XGBModel(
             num_warmup_samples=contender.per_round, num_tuning_cores=cores_of(target)
         )
-    if contender.model == "mlp":
-        from tlp_tvm.metaschedule.search.tvms_mlp import working_mlp
-
-        return working_mlp()
-    return ms.cost_model.RandomModel()
+    return tvms_model(contender.model)
 
 
 def _timed_model(model: Any, spent: dict[str, float]) -> Any:

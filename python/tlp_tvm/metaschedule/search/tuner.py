@@ -26,7 +26,7 @@ from tlp_tvm.metaschedule.networks.library import save_tuned
 from tlp_tvm.metaschedule.networks.operator_profile import functions_of, profile
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import RECORDS
-from tlp_tvm.metaschedule.search.tvms_search import TvmsSearch
+from tlp_tvm.metaschedule.search.tvms_search import TvmsSearch, tvms_model
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
@@ -78,7 +78,7 @@ class RelaxTuner:
         self._bound = BindParams("main", self._parameters)(self._module)
         self._learns = not (isinstance(model, str) and model in TVMS_MODELS)
         if not self._learns:
-            self._cost_model, self.platform = _tvms_model(str(model)), ""
+            self._cost_model, self.platform = tvms_model(str(model)), ""
             self.model = self.model_source = str(model)
             return
         from tlp_tvm.metaschedule.search.cost_model import TLPCostModel
@@ -201,16 +201,6 @@ class RelaxTuner:
     def compare(self, turns: int) -> EndToEnd | None:
         inputs = end_to_end.random_inputs(self._bound)
         return end_to_end.compare(self._untuned, self._tuned, inputs, self._target, turns, self._threads)
-
-
-def _tvms_model(name: str) -> Any:
-    if name == "mlp":
-        from tlp_tvm.metaschedule.search.tvms_mlp import working_mlp
-
-        return working_mlp()
-    from tvm.s_tir import meta_schedule as ms
-
-    return ms.cost_model.CostModel.create(name)
 
 
 def _check(settings: TuneSettings) -> None:

@@ -94,6 +94,22 @@ class TvmsSearch:
         )
 
 
+def tvms_model(name: str) -> Any:
+    """A cost model of TVM's own, made to work where it does not.
+
+    Args:
+        name: as TVM has it: "xgb", "mlp", "random".
+    """
+    if name == "mlp":
+        from tlp_tvm.metaschedule.search.tvms_mlp import working_mlp
+
+        return working_mlp()
+    load_tvm()
+    from tvm.s_tir import meta_schedule as ms
+
+    return ms.cost_model.CostModel.create(name)
+
+
 @contextmanager
 def without_nameless_handlers() -> Iterator[None]:
     """TVM asks every handler of its logger for its name, and stops at one that has none."""
