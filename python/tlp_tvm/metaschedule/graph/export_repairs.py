@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+
 _SUMS = ("cumsum", "cumprod", "sum", "prod")
+_PRODUCTS = ("addmm", "mm", "bmm", "matmul", "baddbmm", "linear", "convolution", "conv1d", "conv2d", "conv3d")
 
 
 def repair(program: Any) -> None:
@@ -17,12 +20,27 @@ def repair(program: Any) -> None:
 
     aten = torch.ops.aten
     sums = {getattr(aten, name) for name in _SUMS}
+    products = {getattr(aten, name) for name in _PRODUCTS}
     for node in list(program.graph.nodes):
         packet = getattr(node.target, "overloadpacket", None) if node.op == "call_function" else None
         if packet in sums:
             _count_truths(program.graph, node)
+        elif packet in products and node.meta["val"].dtype != torch.float32:
+            _round_product(program.graph, node)
         elif packet is aten.avg_pool2d:
             _cut_window(node)
+
+
+def converters() -> dict[str, Any]:
+    """What TVM's importer is told of operators that it lacks, by their names in torch."""
+    load_tvm()
+    from tvm import relax
+
+    def product(node: Any, importer: Any) -> Any:
+        left, right = (importer.env[each] for each in node.args)
+        return importer.block_builder.emit(relax.op.matmul(left, right, out_dtype="int32"))
+
+    return {"_int_mm.default": product}
 
 
 def _count_truths(graph: Any, node: Any) -> None:
@@ -40,6 +58,35 @@ def _count_truths(graph: Any, node: Any) -> None:
         cast = graph.call_function(torch.ops.aten._to_copy.default, (summed,), {"dtype": result.dtype})
     cast.meta["val"] = given.to(result.dtype)
     node.replace_input_with(summed, cast)
+
+
+def _round_product(graph: Any, node: Any) -> None:
+    """TVM's importer takes every product for one in float32: what torch rounds to another type, is rounded.
+
+    A bias of the narrow type is added after that, as torch does; the importer would add it to float32.
+    """
+    import torch
+
+    aten, target = torch.ops.aten, node.target.overloadpacket
+    bias, result = None, node.meta["val"]
+    if target in (aten.addmm, aten.baddbmm):
+        if node.kwargs:  # a factor of either
+            return
+        bias, node.args = node.args[0], node.args[1:]
+        node.target = aten.mm.default if target is aten.addmm else aten.bmm.default
+    elif target not in (aten.mm, aten.bmm, aten.matmul) and len(node.args) > 2:
+        bias = node.args[2]
+        node.args = (*node.args[:2], None, *node.args[3:])
+    with graph.inserting_before(node.next):
+        rounded = last = graph.call_function(aten._to_copy.default, (node,), {"dtype": result.dtype})
+        if bias is not None:
+            behind = result.dim() - 2 if "conv" in target.__name__ else 0
+            if behind:
+                bias = graph.call_function(aten.view.default, (bias, [-1, *[1] * behind]))
+            last = graph.call_function(aten.add.Tensor, (rounded, bias))
+    for each in {rounded, last}:
+        each.meta["val"] = result
+    node.replace_all_uses_with(last, delete_user_cb=lambda user: user is not rounded)
 
 
 def _cut_window(node: Any) -> None:

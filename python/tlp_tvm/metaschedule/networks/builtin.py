@@ -7,7 +7,7 @@ from typing import Any
 
 from tlp_tvm import network_names
 from tlp_tvm.errors import NetworkError
-from tlp_tvm.metaschedule.graph.export_repairs import repair
+from tlp_tvm.metaschedule.graph.export_repairs import converters, repair
 from tlp_tvm.metaschedule.graph.fusing import fused, is_schedulable
 from tlp_tvm.metaschedule.graph.prepared import prepared
 from tlp_tvm.metaschedule.loading.locate import load_tvm
@@ -58,7 +58,8 @@ def relax_of(program: Any) -> tuple[Any, dict[str, Any]]:
     from tvm.relax.frontend.torch import from_exported_program
 
     repair(program)
-    module, parameters = detach_params(from_exported_program(program, keep_params_as_input=True))
+    imported = from_exported_program(program, keep_params_as_input=True, custom_convert_map=converters())
+    module, parameters = detach_params(imported)
     names = [variable.name for variable in module["main"].params]
     values = parameters["main"]
     return module, dict(zip(names[len(names) - len(values) :], values, strict=True))
