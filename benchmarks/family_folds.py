@@ -1,7 +1,7 @@
 """How well a network, boosted trees, and both rank programs of families that they have not learned from.
 
 Question: what chooses the faster program of a network of a new family: the network on the steps of programs,
-trees on TVM's per-store features, or both?
+trees on TVM's per-store features, or both? And trees that know no program of the processor?
 Set-up: cross-validation over the families of the training networks, programs with cold weights of all
 processors; in each fold one group of families is ranked by what learned from the others. Nothing of it sees a
 test network.
@@ -18,11 +18,17 @@ Half an hour the first time, as per-store features need every program lowered; s
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from copy import copy
+from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +55,11 @@ FOLDS = {
 }
 SOURCES = {
     "ansor": ("datasets/cold", "datasets/cold-zen3", "datasets/cold-zen3-wide", "datasets/cold-zen5"),
-    "metaschedule": ("datasets/cold-zen5-metaschedule",),
+    "metaschedule": (
+        "datasets/cold-zen5-metaschedule",
+        "datasets/cold-zen5-wide-metaschedule",
+        "datasets/cold-zen3-metaschedule",
+    ),
 }
 """By framework, whose preset layout has its name."""
 FOLDERS = {"ansor": ROOT / "build" / "folds", "metaschedule": ROOT / "build" / "trace-folds"}
@@ -108,7 +118,27 @@ def all_scores(corpus: Corpus, features: StoreFeatures, settings: BaselineSettin
         together[judged, column] = both(network[judged, column], trees[judged, column])
     random = np.random.default_rng(seed).random(network.shape)
     names = ("random", "network", "trees, one model a platform", "trees, one for all", "network and trees")
-    return dict(zip(names, (random, network, each, trees, together), strict=True))
+    found = dict(zip(names, (random, network, each, trees, together), strict=True))
+    return found | {"trees of the other processors": strangers(corpus, features, settings, seed)}
+
+
+def strangers(
+    corpus: Corpus, features: StoreFeatures, settings: BaselineSettings, seed: int
+) -> NDArray[np.float64]:
+    """(N, P) what trees say that learned from no program of the platform; of several others, their mean."""
+    whole, judged = corpus.whole, corpus.judged_programs
+    rows, _ = features.of(judged)
+    found = np.full((len(whole), len(whole.platforms)), np.nan)
+    names = [platform.name for platform in whole.platforms]
+    for column, name in enumerate(names):
+        others = [each for each in names if each != name]
+        without = copy(corpus)  # whose features are those of the whole
+        hidden = np.arange(len(names)) == column
+        without.whole = replace(whole, latencies=np.where(hidden, np.nan, whole.latencies))
+        fitted = fit_trees(without, settings, seed, print)
+        speeds = [fitted.speeds(rows, features.counts[judged], each) for each in others]
+        found[judged, column] = np.mean(speeds, axis=0)
+    return found
 
 
 def ranked(
@@ -131,6 +161,20 @@ def ranked(
     return found
 
 
+def of_fold(
+    name: str, folder: Path, framework: str, settings: BaselineSettings, seed: int
+) -> dict[tuple[str, str], list[RankedTask]]:
+    """The tasks of a fold by platform and by what ranks them, for a process of its own."""
+    corpus = fold(name, folder, framework)
+    features = store_features(corpus, settings.cache, print, settings.network_files)
+    return ranked(corpus, features, all_scores(corpus, features, settings, seed))
+
+
+def _stay(cores: Any) -> None:
+    """Keep a process on one core, so that what it starts takes one thread."""
+    os.sched_setaffinity(0, {cores.get()})
+
+
 def main() -> None:
     """Fit, rank and print."""
     parser = argparse.ArgumentParser(description="Cross-validation over the families of training networks.")
@@ -142,13 +186,18 @@ def main() -> None:
     found_here = options.networks.glob(f"*{ending}")
     files = {name: str(path) for path in found_here for name in (path.stem, str(path))}
     settings = BaselineSettings(cache=folder / "cache", network_files=files, epochs=EPOCHS)
+    for name in FOLDS:  # what the folds share is made once, with all cores
+        store_features(fold(name, folder, options.framework), settings.cache, print, files)
     tasks = defaultdict(list)
-    for name in FOLDS:
-        corpus = fold(name, folder, options.framework)
-        features = store_features(corpus, settings.cache, print, settings.network_files)
-        scores = all_scores(corpus, features, settings, options.seed)
-        for key, found in ranked(corpus, features, scores).items():
-            tasks[key] += found
+    spawn = get_context("spawn")
+    cores = spawn.SimpleQueue()
+    for core in os.sched_getaffinity(0):
+        cores.put(core)
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), spawn, _stay, (cores,)) as pool:
+        each = [(name, folder, options.framework, settings, options.seed) for name in FOLDS]
+        for part in pool.map(of_fold, *zip(*each, strict=True)):
+            for key, found in part.items():
+                tasks[key] += found
     print(f"\n| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|")
     for (platform, name), found in sorted(tasks.items(), key=lambda item: item[0][0]):
         agreed = np.nanmean([spearmanr(-each.latencies, each.scores)[0] for each in found])

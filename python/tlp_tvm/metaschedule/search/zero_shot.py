@@ -120,7 +120,7 @@ def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int) ->
 
 
 def opinion_of(task: TraceTask, prior: Prior | None) -> SecondOpinion | None:
-    """What a model's trees say of a task's programs for a CPU; of an unknown one, as of their first.
+    """What a model's trees say of a task's programs for a CPU; of an unknown one, as of the most alike.
 
     Args:
         task: whose programs.
@@ -129,8 +129,8 @@ def opinion_of(task: TraceTask, prior: Prior | None) -> SecondOpinion | None:
     trees = getattr(prior.model, "trees", None) if isinstance(prior, ModelPrior) else None
     if trees is None or not is_cpu(task.target):
         return None
-    here = this_cpu().platform(flags_of(task.target))
-    platform = here if here in trees.platforms else trees.platforms[0]
+    nearest = this_cpu().nearest(flags_of(task.target), trees.platforms)
+    platform = nearest or trees.platforms[0]
     return SecondOpinion(trees, platform, functools.partial(rows_of_schedules, task.module, task.target))
 
 
