@@ -189,6 +189,7 @@ def main() -> None:
     for name in FOLDS:  # what the folds share is made once, with all cores
         store_features(fold(name, folder, options.framework), settings.cache, print, files)
     tasks = defaultdict(list)
+    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes below; more of them wait for each other on a core
     spawn = get_context("spawn")
     cores = spawn.SimpleQueue()
     for core in os.sched_getaffinity(0):
