@@ -152,8 +152,8 @@ dataset: $(VENV)/.package  ## build the datasets of the shipped models from data
 	$(BIN)/tlp-tvm dataset build $(WARM) $(COLD) datasets/test-cold --replace --out build/dataset-judged
 	$(BIN)/tlp-tvm dataset build datasets/epyc-metaschedule datasets/epyc-dense-metaschedule --replace --out build/dataset-metaschedule
 	$(BIN)/tlp-tvm dataset stats build/dataset-metaschedule --html build/dataset-metaschedule.html
-	$(BIN)/tlp-tvm dataset build datasets/cold-zen5-metaschedule datasets/cold-zen5-wide-metaschedule --replace \
-	  --out build/dataset-cold-metaschedule
+	$(BIN)/tlp-tvm dataset build datasets/cold-zen5-metaschedule datasets/cold-zen5-wide-metaschedule \
+	  datasets/cold-zen3-metaschedule --replace --out build/dataset-x86-metaschedule
 
 pretrained: dataset $(MS_VENV)/.package  ## train the shipped models again
 	rm -rf build/pretrained
@@ -165,9 +165,10 @@ pretrained: dataset $(MS_VENV)/.package  ## train the shipped models again
 	$(BIN)/tlp-tvm train build/dataset --members 4 --out build/pretrained/epyc
 	$(BIN)/tlp-tvm train build/dataset --members 3 --out build/pretrained/epyc-small
 	$(BIN)/tlp-tvm train build/dataset-metaschedule --members 4 --out build/pretrained/epyc-metaschedule
-	$(MS_BIN)/tlp-tvm train build/dataset-cold-metaschedule --trees --out build/pretrained/epyc-metaschedule \
+	$(BIN)/tlp-tvm train build/dataset-x86-metaschedule --members 4 --out build/pretrained/x86-metaschedule
+	$(MS_BIN)/tlp-tvm train build/dataset-x86-metaschedule --trees --out build/pretrained/x86-metaschedule \
 	  --networks build/training
-	for model in x86 epyc epyc-small epyc-metaschedule; do \
+	for model in x86 x86-metaschedule epyc epyc-small epyc-metaschedule; do \
 	  rm -rf python/tlp_tvm/pretrained/$$model build/pretrained/$$model/metrics.csv && \
 	  $(BIN)/tlp-tvm export build/pretrained/$$model -o build/pretrained/$$model/model.pt && \
 	  mv build/pretrained/$$model python/tlp_tvm/pretrained/ || exit 1; \

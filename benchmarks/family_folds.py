@@ -46,6 +46,8 @@ from tlp_tvm.evaluation.rankers import Ranker
 from tlp_tvm.framework import framework_named
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metrics.topk import RankedTask, mean_top_k, top_k
+from tlp_tvm.model.checkpoint import load_model
+from tlp_tvm.model.scoring import platform_or_mean
 
 FOLDS = {
     "text": ["bert", "electra"],
@@ -106,6 +108,18 @@ def scores_of(ranker: Ranker, corpus: Corpus, seed: int) -> NDArray[np.float64]:
     return found
 
 
+def shipped(model: str, corpus: Corpus) -> NDArray[np.float64]:
+    """(N, P) what a shipped network says, which may know the families; of another target, its mean."""
+    loaded = load_model(model)
+    found = np.full((len(corpus.whole), len(corpus.whole.platforms)), np.nan)
+    for programs in np.array_split(corpus.judged_programs, 1 + len(corpus.judged_programs) // 1024):
+        embedded = corpus.embeddings(loaded.layout, programs)
+        for column, platform in enumerate(corpus.whole.platforms):
+            head = platform_or_mean(loaded, platform.target)
+            found[programs, column] = loaded.score(embedded, head)
+    return found
+
+
 def all_scores(corpus: Corpus, features: StoreFeatures, settings: BaselineSettings, seed: int) -> Scores:
     """Of everything that ranks."""
     network = scores_of(TrainedTLP(settings, "mtl-tlp-one"), corpus, seed)
@@ -162,12 +176,13 @@ def ranked(
 
 
 def of_fold(
-    name: str, folder: Path, framework: str, settings: BaselineSettings, seed: int
+    name: str, folder: Path, framework: str, settings: BaselineSettings, seed: int, beside: Sequence[str]
 ) -> dict[tuple[str, str], list[RankedTask]]:
     """The tasks of a fold by platform and by what ranks them, for a process of its own."""
     corpus = fold(name, folder, framework)
     features = store_features(corpus, settings.cache, print, settings.network_files)
-    return ranked(corpus, features, all_scores(corpus, features, settings, seed))
+    scores = {f"network of {model}": shipped(model, corpus) for model in beside}
+    return ranked(corpus, features, all_scores(corpus, features, settings, seed) | scores)
 
 
 def _stay(cores: Any) -> None:
@@ -181,6 +196,7 @@ def main() -> None:
     parser.add_argument("--framework", choices=list(SOURCES), default="ansor")
     parser.add_argument("--networks", type=Path, default=ROOT / "build" / "training")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--beside", action="append", default=[], help="shipped model beside, by its network")
     options = parser.parse_args()
     folder, ending = FOLDERS[options.framework], framework_named(options.framework).exported
     found_here = options.networks.glob(f"*{ending}")
@@ -195,7 +211,8 @@ def main() -> None:
     for core in os.sched_getaffinity(0):
         cores.put(core)
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), spawn, _stay, (cores,)) as pool:
-        each = [(name, folder, options.framework, settings, options.seed) for name in FOLDS]
+        how = (folder, options.framework, settings, options.seed, options.beside)
+        each = [(name, *how) for name in FOLDS]
         for part in pool.map(of_fold, *zip(*each, strict=True)):
             for key, found in part.items():
                 tasks[key] += found

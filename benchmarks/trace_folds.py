@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from family_folds import SOURCES
 from own_command import MAIN, ROOT, answer_of
 from training_networks import NETWORKS
 
@@ -54,7 +55,7 @@ FOLDS = {
 }
 """Families that are left out, and networks of them that run."""
 
-DATA = ["datasets/cold-zen5-metaschedule"]
+DATA = SOURCES["metaschedule"]
 TRAINING = ROOT / "build" / "training"
 MEMBERS = "2"
 TURNS, RUNS = 9, 10

@@ -50,7 +50,7 @@ KEPT = ROOT / "docs" / "results" / "searches" / "whole-metaschedule.json"
 RUNS = ROOT / "runs" / "whole-metaschedule"
 NETWORKS = {"bert_base-128": (320, 2), "resnet_50-224": (640, 1)}
 """Validation networks: programs of each search, and seeds."""
-CONTENDERS = ("xgb", "mlp", "random", "epyc-metaschedule")
+CONTENDERS = ("xgb", "mlp", "random", "x86-metaschedule")
 """Models."""
 BASELINE, DROPLET = "xgb", "xgb+droplet"
 TURNS = 9

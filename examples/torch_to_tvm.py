@@ -2,7 +2,7 @@
 
     python examples/torch_to_tvm.py [MODEL [TRIALS [OUT]]]
 
-MODEL is a TLP model for MetaSchedule, such as "epyc-metaschedule", or TVM's own "random" or "xgb". Needs the
+MODEL is a TLP model for MetaSchedule, such as "x86-metaschedule", or TVM's own "random" or "xgb". Needs the
 extra `metaschedule`.
 """
 

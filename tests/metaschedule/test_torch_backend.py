@@ -148,7 +148,7 @@ def test_what_was_chosen_another_way_is_chosen_anew(monkeypatch: pytest.MonkeyPa
 @torch.inference_mode()
 def test_what_a_model_of_before_chose_is_chosen_anew(tmp_path: Path) -> None:
     module, x = network(), torch.randn(2, 3, 12, 12)
-    shutil.copytree(SHIPPED / "epyc-metaschedule", tmp_path / "mine")
+    shutil.copytree(SHIPPED / "x86-metaschedule", tmp_path / "mine")
     compiled(module, model=str(tmp_path / "mine"))(x)
     trees = read_store_trees(tmp_path / "mine")
     assert trees is not None

@@ -64,7 +64,7 @@ def test_a_tuning_is_gone_on_with_and_changes_no_output(tmp_path: Path) -> None:
 def test_a_resumed_run_teaches_the_model_what_its_database_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = tuned(tmp_path, 8, model="epyc-metaschedule")
+    first = tuned(tmp_path, 8, model="x86-metaschedule")
     taught: list[int] = []
     learn = SearchScores.learn
 
@@ -73,7 +73,7 @@ def test_a_resumed_run_teaches_the_model_what_its_database_holds(
         learn(model, key, target, embeddings, latencies)
 
     monkeypatch.setattr(SearchScores, "learn", spy)
-    second = tuned(tmp_path, 9, model="epyc-metaschedule")
+    second = tuned(tmp_path, 9, model="x86-metaschedule")
 
     assert second.trials > first.trials
     assert sum(taught) == second.trials
@@ -82,7 +82,7 @@ def test_a_resumed_run_teaches_the_model_what_its_database_holds(
 def test_without_measuring_the_model_chooses_and_a_choice_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = tuned(tmp_path, 0, model="epyc-metaschedule")
+    first = tuned(tmp_path, 0, model="x86-metaschedule")
     assert (first.trials, [task.chosen for task in first.tasks]) == (0, [True] * 4)
     assert first.end_to_end is not None
     assert first.end_to_end.difference < 1e-4
@@ -93,11 +93,11 @@ def test_without_measuring_the_model_chooses_and_a_choice_is_kept(
         raise AssertionError
 
     monkeypatch.setattr("tlp_tvm.metaschedule.search.zero_shot.choose_program", never)
-    assert tuned(tmp_path, 0, model="epyc-metaschedule").tasks == first.tasks
+    assert tuned(tmp_path, 0, model="x86-metaschedule").tasks == first.tasks
     kept = sorted((tmp_path / CHOICES).glob("*.json"))
     kept[0].write_text(kept[0].read_text()[:20])
     with pytest.raises(AssertionError):  # half a choice is made anew
-        tuned(tmp_path, 0, model="epyc-metaschedule")
+        tuned(tmp_path, 0, model="x86-metaschedule")
     with pytest.raises(TuningError, match="expected a model that knows programs, found random; choose a shi"):
         tuned(tmp_path / "other", 0)
 

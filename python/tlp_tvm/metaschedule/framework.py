@@ -33,7 +33,7 @@ class _MetaSchedule:
     name = "metaschedule"
     title = "MetaSchedule, of TVM 0.25 to 0.27"
     population = 512
-    default_model = "epyc-metaschedule"
+    default_model = "x86-metaschedule"
     log = "database_tuning_record.json"
     layouts = ("metaschedule",)
     caches = COLD

@@ -186,7 +186,8 @@ class ScoringModel:
     def platform_of(self, target: str) -> str:
         """The platform that a TVM target names: the same target, or else the only one with its -mcpu.
 
-        Of several, the one that is nearest to this processor (`Cpu.nearest`).
+        Of several, the one that this processor is, or else the only one of its generation, or else the last
+        one of another generation with the same vectors and threads: what it knows of them holds here too.
 
         Raises:
             ModelFileError: no platform or more than one matches.
@@ -198,8 +199,15 @@ class ScoringModel:
         fitting = same or mcpu
         if len(fitting) == 1:
             return fitting[0]
-        if nearest := this_cpu().nearest(target, fitting):
-            return nearest
+        here = this_cpu()
+        if (named := here.platform(target)) in fitting:
+            return named
+        kin = [name for name in fitting if name.startswith(f"{here.generation}-")]
+        if len(kin) == 1:
+            return kin[0]
+        kind = named.partition("-")[2]
+        if alike := [name for name in fitting if kind and name.partition("-")[2] == kind]:
+            return alike[-1]
         known = "; ".join(f"{n} ({t})" for n, t in zip(self.platforms, self.targets, strict=True))
         raise ModelFileError(
             f"model {self.name}: expected a target that names one of its platforms, {known}, "

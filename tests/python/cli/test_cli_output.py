@@ -31,8 +31,8 @@ def test_the_version_is_printed() -> None:
 def test_brackets_of_a_message_are_not_markup(tmp_path: Path) -> None:
     found = refused("export", tmp_path / MARKUP, "-o", tmp_path / "m.pt")
     assert found == (
-        f"error: {tmp_path}/{MARKUP}: expected a shipped model (epyc, epyc-metaschedule, epyc-small, x86), a "
-        "checkpoint folder or an exported .pt file, found none of them"
+        f"error: {tmp_path}/{MARKUP}: expected a shipped model (epyc, epyc-metaschedule, epyc-small, x86, "
+        "x86-metaschedule), a checkpoint folder or an exported .pt file, found none of them"
     )
 
 

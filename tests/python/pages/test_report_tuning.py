@@ -314,8 +314,8 @@ def test_a_page_opens_no_model_that_a_run_names(tmp_path: Path, monkeypatch: pyt
 
     assert f"The run was tuned by {theirs}, which is not a shipped model, and a page opens no file" in page
     assert (
-        f"{theirs}: expected a shipped model (epyc, epyc-metaschedule, epyc-small, x86) or a checkpoint "
-        "folder, found a file, which may be an exported model, that is, code"
+        f"{theirs}: expected a shipped model (epyc, epyc-metaschedule, epyc-small, x86, x86-metaschedule) or "
+        "a checkpoint folder, found a file, which may be an exported model, that is, code"
     ) in asked
     assert "Rank correlation, mean of" in report_page(folder, "epyc")
 

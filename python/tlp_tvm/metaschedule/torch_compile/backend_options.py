@@ -10,7 +10,7 @@ from typing import Any
 
 from tlp_tvm.errors import TuningError
 
-MODEL = "epyc-metaschedule"
+MODEL = "x86-metaschedule"
 
 
 @dataclass(frozen=True)
