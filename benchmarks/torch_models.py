@@ -2,15 +2,18 @@
 
 Question: does the backend take real models, compute the same, and how fast, without measuring anything?
 Set-up: configurations with random weights, nothing fetched; each model in processes of its own, first with an
-empty cache, then with what the first left there. Eager, Inductor and ours run in turns on the same threads,
+empty cache, then with what the first left there. Eager, the peers and ours run in turns on the same threads,
 and ours runs even where it is slower (`never_slower`).
-Baseline: PyTorch's eager mode, and Inductor (`--inductor`, whose compilation takes a minute a model).
-Checked: the outputs agree with eager's to 1e-4 of their largest value, or of 0.001.
+Baseline: PyTorch's eager mode; and with `--peers` Inductor, whose compilation takes a minute a model, and
+ONNX Runtime on an ONNX copy.
+Checked: the outputs agree with eager's to 1e-4 of their largest value, or of 0.001; the first of ONNX
+Runtime's too.
 
-    .venv-metaschedule/bin/python benchmarks/torch_models.py [--models bert,resnet] [--inductor] [--again]
+    .venv-metaschedule/bin/python benchmarks/torch_models.py [--models bert,resnet] [--peers] [--again]
 
-A model is kept in docs/results/torch-models.json as soon as it has ended, and not run again without --again;
-`torch_models_page.py` writes the table of docs/networks.md. `transformers` comes with the extra "scoreboard".
+A model is kept in docs/results/torch-models.json, by processor, as soon as it has ended, and not run again
+there without --again; `torch_models_page.py` writes the tables of docs/networks.md. `transformers` comes with
+the extra "scoreboard".
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ from typing import Any
 
 import torch
 from commits import checked_out
+from network_exports import FirstOutput
 from torch_models_page import KEPT, write_page
 
 from tlp_tvm.files import write_whole
@@ -139,7 +143,30 @@ def made(name: str) -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
     return network, given
 
 
-def tried(name: str, *, time_it: bool, inductor: bool) -> Tried:
+def onnx_runtime(network: torch.nn.Module, given: dict[str, torch.Tensor]) -> Callable[..., Any]:
+    """A model's ONNX copy in ONNX Runtime, which gives its first output."""
+    import onnxruntime
+
+    ((named, x),) = given.items()
+    copied = FirstOutput(network, named, masked=named == "input_ids")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = torch.get_num_threads(), 1
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/copy.onnx"
+        torch.onnx.export(copied, (x,), file, input_names=[named], dynamo=False)
+        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    return lambda **inputs: session.run(None, {key: each.numpy() for key, each in inputs.items()})[0]
+
+
+def agrees(name: str, found: torch.Tensor, expected: torch.Tensor) -> float:
+    """The largest difference, as a share of the largest output; ends the process where it is too large."""
+    difference = float((found - expected).abs().max() / max(float(expected.abs().max()), SMALL))
+    if not difference <= AGREE:
+        raise SystemExit(f"{name}: expected outputs within {AGREE:.0e} of eager's, found {difference:.1e}")
+    return difference
+
+
+def tried(name: str, *, time_it: bool, peers: bool) -> Tried:
     """Run one model in this process."""
     network, given = made(name)
     from tlp_tvm.metaschedule import backend_counts
@@ -151,16 +178,13 @@ def tried(name: str, *, time_it: bool, inductor: bool) -> Tried:
         began = time.perf_counter()
         found = _outputs(ours(**given))
         first = time.perf_counter() - began
-        pairs = list(zip(found, expected, strict=True))
-        difference = max(float((a - b).abs().max() / max(float(b.abs().max()), SMALL)) for a, b in pairs)
-        if not difference <= AGREE:
-            raise SystemExit(
-                f"{name}: expected outputs within {AGREE:.0e} of eager's, found {difference:.1e}"
-            )
+        difference = max(agrees(name, a, b) for a, b in zip(found, expected, strict=True))
         calls = {"eager": network, "tlp_tvm": ours}
-        if inductor:
+        if peers:
             torch.compiler.reset()
             calls["inductor"] = torch.compile(network)
+            calls["onnxruntime"] = onnx_runtime(network, given)
+            agrees(f"{name}, ONNX Runtime", torch.from_numpy(calls["onnxruntime"](**given)), expected[0])
         counts = backend_counts()
         counted = (counts.compiled, counts.kept, dict(counts.eager))
         latencies = _in_turns(calls, given) if time_it else {}
@@ -198,27 +222,28 @@ def main() -> None:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--models", default=",".join(MODELS))
-    parser.add_argument("--inductor", action="store_true", help="time Inductor too")
+    parser.add_argument("--peers", action="store_true", help="time Inductor and ONNX Runtime too")
     parser.add_argument("--again", action="store_true", help="also what is kept")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--untimed", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        found = tried(given.one, time_it=not given.untimed, inductor=given.inductor)
+        found = tried(given.one, time_it=not given.untimed, peers=given.peers)
         sys.stdout.write(json.dumps(dataclasses.asdict(found)) + "\n")
         return
-    known = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    known = kept.setdefault(this_cpu().model, {})
     for name in given.models.split(","):
         if name in known and not given.again:
             continue
         with tempfile.TemporaryDirectory() as cache:
-            new = in_process(name, Path(cache), *(["--inductor"] if given.inductor else []))
+            new = in_process(name, Path(cache), *(["--peers"] if given.peers else []))
             again = in_process(name, Path(cache), "--untimed")
-        known[name] = {"new": new, "again": again, "commit": checked_out(), "cpu": this_cpu().model}
-        write_whole(KEPT, json.dumps(known, indent=1, sort_keys=True) + "\n")
+        known[name] = {"new": new, "again": again, "commit": checked_out()}
+        write_whole(KEPT, json.dumps(kept, indent=1, sort_keys=True) + "\n")
         sys.stdout.write(f"{name}: {new.get('error') or _line(new, again)}\n")
         sys.stdout.flush()
-    write_page(known)
+    write_page(kept)
 
 
 def _line(new: dict[str, Any], again: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The table of `torch_models.py`, in docs/networks.md."""
+"""The tables of `torch_models.py`, in docs/networks.md."""
 
 from __future__ import annotations
 
@@ -13,19 +13,26 @@ from tlp_tvm.metaschedule.torch_compile.beside_eager import is_slower
 
 KEPT = ROOT / "docs" / "results" / "torch-models.json"
 PAGE = ROOT / "docs" / "networks.md"
-PEERS = ("eager", "inductor")
+PEERS = {"eager": "eager", "inductor": "Inductor", "onnxruntime": "ONNX Runtime"}
 OURS = "tlp_tvm"
 HEADS = (
-    *("model", "first call, s", "cached, s", "difference", "eager, ms", "Inductor, ms", "tlp_tvm, ms"),
-    *("beside eager", "beside Inductor", "graphs of TVM", "of PyTorch", "runs by"),
+    *("model", "first call, s", "cached, s", "difference", *(f"{name}, ms" for name in PEERS.values())),
+    *(
+        "tlp_tvm, ms",
+        *(f"beside {name}" for name in PEERS.values()),
+        "graphs of TVM",
+        "of PyTorch",
+        "runs by",
+    ),
 )
 
 
 def lines_of(known: dict[str, Any]) -> list[str]:
-    """The table: a row a model, and the geometric means and medians of those that TVM runs.
+    """A table: a row a model, and the geometric means and medians of those that TVM runs.
 
     Args:
-        known: what `torch_models.py` keeps: model -> "new" and "again", two processes' findings.
+        known: what `torch_models.py` keeps of a processor: model -> what two processes found, "new" and
+            "again".
     """
     lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
     ratios: dict[str, list[float]] = {peer: [] for peer in PEERS}
@@ -55,16 +62,17 @@ def lines_of(known: dict[str, Any]) -> list[str]:
         ("median, as it runs", median, as_run),
     ):
         middle = [f"{of(counted[peer]):.2f}x" if counted[peer] else "-" for peer in PEERS]
-        lines.append(f"| {words} | | | | | | | {' | '.join(middle)} | | | |")
+        lines.append(f"| {words} {'| ' * (4 + len(PEERS))}| {' | '.join(middle)} | | | |")
     return lines
 
 
-def write_page(known: dict[str, Any]) -> None:
-    """Rewrite the table."""
-    said = sorted({f"{found['cpu']}, commit {found['commit']}" for found in known.values()})
-    how = f"`python benchmarks/torch_models.py --inductor`, {'; '.join(said)}."
-    text = "\n".join(["", *lines_of(known), "", how, ""])
-    put(PAGE, "torch", text)
+def write_page(kept: dict[str, Any]) -> None:
+    """Rewrite the tables, one for each processor."""
+    lines = []
+    for cpu, known in kept.items():
+        commits = ", ".join(sorted({found["commit"] for found in known.values()}))
+        lines += ["", f"{cpu}, commit {commits}:", "", *lines_of(known)]
+    put(PAGE, "torch", "\n".join([*lines, "", "`python benchmarks/torch_models.py --peers`.", ""]))
 
 
 if __name__ == "__main__":
