@@ -14,6 +14,7 @@ from typing import Any
 
 from tlp_tvm.errors import TvmNotFoundError
 from tlp_tvm.metaschedule.loading.intrinsics import import_intrinsics
+from tlp_tvm.metaschedule.loading.polynomials import use_polynomials
 
 CURE = "in an environment of its own, install tlp-tvm[metaschedule]"
 
@@ -49,7 +50,8 @@ def load_tvm() -> Any:
     """Load a TVM with MetaSchedule, to search with it; later calls return the same module.
 
     Returns:
-        The module `tvm`, with its intrinsics imported, which tuning contexts would import in a minute.
+        The module `tvm`, with its intrinsics imported, which tuning contexts would import in a minute. What
+        it compiles computes exp, erf and tanh as polynomials.
 
     Raises:
         TvmNotFoundError: there is none, or one that is known to be broken; the message says how to fix it.
@@ -59,6 +61,7 @@ def load_tvm() -> Any:
         tvm = load_runtime()
         if not _searches:
             _importing(import_intrinsics, Path(tvm.__path__[0]))
+            use_polynomials()
             _searches = True
         return tvm
 

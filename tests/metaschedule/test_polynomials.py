@@ -1,0 +1,57 @@
+"""exp, erf and tanh as what is compiled here computes them, beside the same in double precision."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.loading.polynomials import ERROR
+from tlp_tvm.metaschedule.loading.targets import target_of
+
+TRUE = {"exp": np.exp, "erf": np.vectorize(math.erf), "tanh": np.tanh}
+ENDS = np.array([-np.inf, np.inf, np.nan, 0.0, -0.0, -3.4e38, 3.4e38, 1e-30], np.float32)
+
+
+def computed(function: str, x: NDArray[Any], lanes: int) -> NDArray[Any]:
+    """A function of all numbers of an array, compiled for this CPU."""
+    tvm = load_tvm()
+    from tvm import te
+    from tvm.s_tir import Schedule
+
+    given = te.placeholder(x.shape, str(x.dtype), "x")
+    result = te.compute(x.shape, lambda i: getattr(te, function)(given[i]))
+    schedule = Schedule(te.create_prim_func([given, result]))
+    (block,) = schedule.get_child_blocks(schedule.get_sblock("root"))
+    if lanes > 1:
+        schedule.vectorize(schedule.split(*schedule.get_loops(block), [None, lanes])[1])
+    arrays = [tvm.runtime.tensor(each) for each in (x, np.zeros_like(x))]
+    tvm.compile(schedule.mod, target=target_of(""))(*arrays)
+    return np.asarray(arrays[1].numpy())
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize("function", list(TRUE))
+def test_float32_is_within_the_bound_everywhere(function: str, lanes: int) -> None:
+    tiny = np.logspace(-30, -1, 400)
+    x = np.concatenate([np.linspace(-87, 87, 80_000), np.linspace(-9, 9, 80_000), tiny, -tiny]).astype(
+        np.float32
+    )
+    true = TRUE[function](x.astype(np.float64))
+    error = np.abs(computed(function, x, lanes) - true) / (true if function == "exp" else 1)
+    assert error.max() < ERROR
+    assert error.max() > ERROR / 20, "the bound could be tighter, or a libm computes"
+
+    with np.errstate(over="ignore"):
+        found, expected = computed(function, ENDS, lanes), TRUE[function](ENDS.astype(np.float64))
+    np.testing.assert_allclose(found, np.float32(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", list(TRUE))
+def test_other_types_keep_the_rules_of_tvm(function: str) -> None:
+    x = np.linspace(-5, 5, 1000)
+    np.testing.assert_allclose(computed(function, x, 1), TRUE[function](x), rtol=1e-14)
