@@ -28,22 +28,23 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from commits import checked_out
-from network_exports import FirstOutput
+from onnx_peer import OnnxPeer, seconds_of
 from torch_models_page import KEPT, write_page
 
 from tlp_tvm.files import write_whole
 from tlp_tvm.machine.cpu import this_cpu
 
 LAYERS, TOKENS, PIXELS = 4, 64, 224
-TURNS, RUN_S = 5, 0.5
-"""Timings of each, and seconds of one at least."""
+TURNS = 5
+"""Timings of each."""
 
 AGREE, SMALL = 1e-4, 1e-3
 """Of the largest output, and what that is taken for at least."""
@@ -143,21 +144,6 @@ def made(name: str) -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
     return network, given
 
 
-def onnx_runtime(network: torch.nn.Module, given: dict[str, torch.Tensor]) -> Callable[..., Any]:
-    """A model's ONNX copy in ONNX Runtime, which gives its first output."""
-    import onnxruntime
-
-    ((named, x),) = given.items()
-    copied = FirstOutput(network, named, masked=named == "input_ids")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = torch.get_num_threads(), 1
-    with tempfile.TemporaryDirectory() as folder:
-        file = f"{folder}/copy.onnx"
-        torch.onnx.export(copied, (x,), file, input_names=[named], dynamo=False)
-        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-    return lambda **inputs: session.run(None, {key: each.numpy() for key, each in inputs.items()})[0]
-
-
 def agrees(name: str, found: torch.Tensor, expected: torch.Tensor) -> float:
     """The largest difference, as a share of the largest output; ends the process where it is too large."""
     difference = float((found - expected).abs().max() / max(float(expected.abs().max()), SMALL))
@@ -180,14 +166,17 @@ def tried(name: str, *, time_it: bool, peers: bool) -> Tried:
         first = time.perf_counter() - began
         difference = max(agrees(name, a, b) for a, b in zip(found, expected, strict=True))
         calls = {"eager": network, "tlp_tvm": ours}
+        other: dict[str, Callable[[], float]] = {}
         if peers:
             torch.compiler.reset()
             calls["inductor"] = torch.compile(network)
-            calls["onnxruntime"] = onnx_runtime(network, given)
-            agrees(f"{name}, ONNX Runtime", torch.from_numpy(calls["onnxruntime"](**given)), expected[0])
+            peer = OnnxPeer(made, name)
+            agrees(f"{name}, ONNX Runtime", peer.first, expected[0])
+            other["onnxruntime"] = peer.seconds
         counts = backend_counts()
         counted = (counts.compiled, counts.kept, dict(counts.eager))
-        latencies = _in_turns(calls, given) if time_it else {}
+        timers = {key: partial(seconds_of, partial(call, **given)) for key, call in calls.items()}
+        latencies = _in_turns(timers | other) if time_it else {}
     return Tried(first, difference, *counted, latencies)
 
 
@@ -195,15 +184,10 @@ def _outputs(output: Any) -> list[torch.Tensor]:
     return [each.clone() for each in output.to_tuple() if isinstance(each, torch.Tensor)]
 
 
-def _in_turns(calls: dict[str, Callable[..., Any]], given: dict[str, Any]) -> dict[str, float]:
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for name, call in [*calls.items()] * (TURNS + 1):
-        call(**given)
-        began, runs = time.perf_counter(), 0
-        while time.perf_counter() - began < RUN_S:
-            call(**given)
-            runs += 1
-        times[name].append((time.perf_counter() - began) / runs)
+def _in_turns(timers: Mapping[str, Callable[[], float]]) -> dict[str, float]:
+    times: dict[str, list[float]] = {name: [] for name in timers}
+    for name, timer in [*timers.items()] * (TURNS + 1):
+        times[name].append(timer())
     return {name: statistics.median(taken[1:]) for name, taken in times.items()}  # the first warms up
 
 
