@@ -49,7 +49,11 @@ class OnnxPeer:
         self._pipe, theirs = context.Pipe()
         words = (make, name, torch.get_num_threads(), theirs)
         context.Process(target=_serve, args=words, daemon=True).start()
-        answer = self._pipe.recv()
+        theirs.close()  # so that the end of the process ends the wait
+        try:
+            answer = self._pipe.recv()
+        except EOFError:
+            answer = "its process ended"
         if isinstance(answer, str):
             raise SystemExit(f"{name}, ONNX Runtime: {answer}")
         self.first = torch.from_numpy(answer)
