@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,27 +68,6 @@ class Cpu:
             return ""
         threads = _cores_named(target) or self.cores
         return f"{self.generation}-{_VECTORS.get(mcpu[1], mcpu[1])}-{threads}t"
-
-    def nearest(self, target: str, platforms: Sequence[str]) -> str:
-        """Of platforms with the same vectors, the one that tells most of programs for a target here.
-
-        Args:
-            target: TVM's, as text.
-            platforms: named as `platform` does.
-
-        Returns:
-            The one that this is, or else the only one of its generation, or else the last one of another
-            generation with as many threads; empty where there is none.
-        """
-        named = self.platform(target)
-        if named in platforms or not named:
-            return named
-        vectors, threads = named.removeprefix(self.generation).rsplit("-", 1)
-        alike = [name for name in platforms if f"{vectors}-" in name]
-        kin = [name for name in alike if name.startswith(f"{self.generation}-")]
-        if len(kin) == 1:
-            return kin[0]
-        return next((name for name in reversed(alike) if name.endswith(f"-{threads}")), "")
 
 
 def _cores_named(target: str) -> int:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tlp_tvm.machine.cpu import Cpu, this_cpu
+from tlp_tvm.machine.cpu import this_cpu
 
-AVX2 = "llvm -mcpu=core-avx2 -num-cores=2"
 AVX512 = "avx512f avx512cd avx512bw avx512dq avx512vl"
 
 
@@ -65,26 +64,6 @@ def test_a_platform_is_processor_vectors_and_threads(
     assert cpu.platform('{"kind":"llvm","mcpu":"znver4","num-cores":2}') == f"{generation}-znver4-2t"
     assert cpu.platform(cpu.target) == f"{generation}-sse42-{cpu.cores}t"
     assert cpu.platform("cuda -arch=sm_80") == ""
-
-
-@pytest.mark.parametrize(
-    ("generation", "target", "nearest"),
-    [
-        ("zen3", AVX2, "zen3-avx2-2t"),
-        ("zen4", AVX2, "zen3-avx2-2t"),
-        ("zen4", "llvm -mcpu=skylake-avx512 -num-cores=2", "zen5-avx512-2t"),
-        ("zen5", AVX2, "zen3-avx2-2t"),
-        ("zen5", "llvm -mcpu=skylake-avx512 -num-cores=1", "zen5-avx512-2t"),
-        ("zen4", "llvm -mcpu=nehalem -num-cores=2", ""),
-        ("zen4", "cuda -arch=sm_80", ""),
-    ],
-)
-def test_the_nearest_platform_is_this_one_or_has_its_processor_or_its_vectors(
-    generation: str, target: str, nearest: str
-) -> None:
-    cpu = Cpu("a model", "core-avx2", 2, generation)
-
-    assert cpu.nearest(target, ["zen5-avx512-2t", "zen3-avx2-2t"]) == nearest
 
 
 def test_a_machine_without_a_description(tmp_path: Path) -> None:

@@ -18,11 +18,9 @@ from tlp_tvm.breeding.evolution import Found, evolve
 from tlp_tvm.breeding.herd_scores import scores_by
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.metaschedule.breeding.trace_stock import TraceStock
 from tlp_tvm.metaschedule.graph.fusing import is_cpu
 from tlp_tvm.metaschedule.loading.locate import load_tvm
-from tlp_tvm.metaschedule.loading.targets import flags_of
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.store_rows import rows_of_schedules
 from tlp_tvm.metaschedule.reading.traces import applied, texts_of
@@ -120,17 +118,18 @@ def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int) ->
 
 
 def opinion_of(task: TraceTask, prior: Prior | None) -> SecondOpinion | None:
-    """What a model's trees say of a task's programs for a CPU; of an unknown one, as of the most alike.
+    """What a model's trees say of a task's programs for a CPU; of an unknown one, as of their first.
 
     Args:
         task: whose programs.
         prior: that leads the breeding.
     """
-    trees = getattr(prior.model, "trees", None) if isinstance(prior, ModelPrior) else None
-    if trees is None or not is_cpu(task.target):
+    if not isinstance(prior, ModelPrior) or not is_cpu(task.target):
         return None
-    nearest = this_cpu().nearest(flags_of(task.target), trees.platforms)
-    platform = nearest or trees.platforms[0]
+    trees = getattr(prior.model, "trees", None)
+    if trees is None:
+        return None
+    platform = prior.platform if prior.platform in trees.platforms else trees.platforms[0]
     return SecondOpinion(trees, platform, functools.partial(rows_of_schedules, task.module, task.target))
 
 
