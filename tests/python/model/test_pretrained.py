@@ -95,7 +95,7 @@ def test_the_exported_file_scores_as_the_checkpoint(name: str, tmp_path: Path) -
     model, shipped = load_model(name), load_model(SHIPPED / name / "model.pt")
     assert shipped.card["weights"] == model.card["weights"]
     assert export_model(model, tmp_path / "again.pt") <= 1e-6
-    files = sorted((DATASETS / TRAINED_ON[name][0] / model.platforms[0]).glob("t*/*"))[:2]
+    files = sorted((DATASETS / TRAINED_ON[name][0] / model.platforms[0]).rglob("*.json.gz"))[:2]
     x = load_measured(files, model.layout).features()
     for exported in (shipped, load_model(tmp_path / "again.pt")):
         np.testing.assert_allclose(exported.score_all(x), model.score_all(x), rtol=1e-6, atol=1e-6)

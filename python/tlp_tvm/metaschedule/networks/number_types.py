@@ -12,6 +12,7 @@ from typing import Any
 from tlp_tvm.errors import TuningError
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.planning import TraceTask
+from tlp_tvm.model.checkpoint import shipped_models
 
 LEARNED = "float32"
 """The type of all programs in `datasets/`, but for ids and truth values."""
@@ -50,18 +51,18 @@ def _sums(module: Any) -> bool:
     return any(int(loop.iter_type) == _SUMMED for block in blocks for loop in schedule.get(block).iter_vars)
 
 
-def refuse_unlearned(tasks: Sequence[TraceTask], model: str, shipped: Sequence[str]) -> None:
+def refuse_unlearned(tasks: Sequence[TraceTask], model: str) -> None:
     """Refuse tasks whose type of numbers a shipped model does not know.
 
     Args:
         tasks: of a network.
-        model: the name or folder of the model that is to lead.
-        shipped: names of shipped models; others may have learned from anything.
+        model: the name or folder of the model that is to lead; those that are not shipped may have learned
+            from anything.
 
     Raises:
         TuningError: a task is of another type.
     """
-    for task in tasks if model in shipped else ():
+    for task in tasks if model in shipped_models() else ():
         if found := unlearned_type(task.module):
             raise TuningError(
                 f"model {model}: expected tasks of {LEARNED}, which it has learned from, found {task.desc} "

@@ -29,7 +29,6 @@ from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.records import RECORDS
 from tlp_tvm.metaschedule.search.tvms_search import TvmsSearch, tvms_model
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
-from tlp_tvm.model.checkpoint import shipped_models
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.history import History, teach
@@ -97,7 +96,7 @@ class RelaxTuner:
     def split(self) -> list[dict[str, Any]]:
         self._tasks = [TraceTask(task) for task in tasks_of(self._bound, self._target)]
         if self._learns:
-            refuse_unlearned(self._tasks, self.model_source, shipped_models())
+            refuse_unlearned(self._tasks, self.model_source)
         return [
             {
                 "name": task.desc,

@@ -32,7 +32,7 @@ from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import cache
 from tlp_tvm.metaschedule.torch_compile.torch_graph import NotTaken, first_line
-from tlp_tvm.model.checkpoint import model_digest, shipped_models
+from tlp_tvm.model.checkpoint import model_digest
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.flow import tune
@@ -72,7 +72,7 @@ def compile_graph(program: torch.export.ExportedProgram, options: BackendOptions
         folders.append(_tuned(program, options, cache() / "tunings" / digest))
     measured = {task.workload_key for task in tasks if _take_measured(database, task, folders)}
     left = [task for task in tasks if task.workload_key not in measured]
-    refuse_unlearned(left, options.model, shipped_models())
+    refuse_unlearned(left, options.model)
     add_chosen(database, left, _chosen(left, options, flags_of(target)))
     try:
         return end_to_end.compiled(module, {}, target, database)
