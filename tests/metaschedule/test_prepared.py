@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.metaschedule.graph.constants import with_constants_folded
 from tlp_tvm.metaschedule.graph.prepared import prepared
+from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import target_of
 from tlp_tvm.metaschedule.networks import end_to_end
 from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
@@ -67,3 +69,57 @@ def test_programs_that_compute_over_and_over_are_not_chosen() -> None:
 
     chosen = applied(task.module, choose_program(task, of_most_work, 0, 1))
     assert operations(chosen.mod) <= MOST_WORK * task.flop
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_what_weights_alone_give_is_computed_as_tvm_computes_it() -> None:
+    torch.manual_seed(0)
+    norm = torch.nn.BatchNorm2d(8)
+    norm.running_mean, norm.running_var = torch.randn(8), torch.rand(8) + 0.5
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), norm).eval()
+    module, parameters = relax_of(torch.export.export(network, (torch.randn(1, 3, 10, 10),)))
+    tvm = load_tvm()
+    transform = tvm.relax.transform
+    bound = [transform.BindParams("main", parameters), transform.FoldBatchnormToConv2D()]
+    raw = tvm.transform.Sequential(bound)(module)
+
+    ours, theirs = with_constants_folded(raw), transform.FoldConstant()(raw)
+
+    clean = tvm.transform.Sequential([transform.CanonicalizeBindings(), transform.DeadCodeElimination()])
+    tvm.ir.assert_structural_equal(clean(ours), clean(theirs))
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+@pytest.mark.parametrize(
+    ("axes", "kept", "product"),
+    [((2, 3), True, True), ((2, 3), False, True), ((1,), True, False), ((0, 3), False, False)],
+)
+def test_means_over_pixels_are_products(axes: tuple[int, ...], kept: bool, product: bool) -> None:
+    class Mean(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.before = torch.nn.Conv2d(3, 8, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.before(x).mean(axes, keepdim=kept)
+
+    torch.manual_seed(0)
+    network, x = Mean().eval(), torch.randn(2, 3, 10, 12)
+    module = prepared(*relax_of(torch.export.export(network, (x,))))
+
+    assert ("matmul" in module.script()) == product
+    library = end_to_end.compiled(module, {}, target_of("llvm -num-cores=2"))
+    (name,) = end_to_end.random_inputs(module)
+    (found,) = end_to_end.run_once(library, {name: x.numpy()}, target_of("llvm -num-cores=2"))
+    np.testing.assert_allclose(found, network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_another_shape_of_the_same_numbers_is_no_task() -> None:
+    network = torch.nn.Sequential(torch.nn.Softmax(-1), torch.nn.Flatten(), torch.nn.Softmax(-1))
+    program = torch.export.export(network, (torch.randn(2, 3, 5),))
+
+    tasks = tasks_of(prepared(*relax_of(program)), target_of("llvm -num-cores=2"))
+
+    assert len(tasks) == 2
+    assert all("softmax" in task.task_name for task in tasks)

@@ -66,13 +66,21 @@ def is_cpu(target: Any) -> bool:
     return str(target.kind.name) == "llvm"
 
 
-def is_schedulable(module: Any) -> bool:
+def is_schedulable(module: Any, target: Any) -> bool:
     """Whether a task is one for a search; cumulative sums and sorts come as one block that is theirs alone.
+
+    Nor is one that gives its numbers another shape: on a CPU nothing runs for it.
 
     Args:
         module: IRModule with one function.
+        target: TVM's target.
     """
+    load_tvm()
+    from tvm.relax.analysis import has_reshape_pattern
+
     (function,) = module.functions.values()
+    if is_cpu(target) and has_reshape_pattern(function):
+        return False
     return str(function.body.block.name_hint) == _ROOT
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from tlp_tvm.metaschedule.graph.constants import with_constants_folded
+from tlp_tvm.metaschedule.graph.means import with_means_as_products
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 
 LAYOUTS = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
 """Channels last, which loops of any image size are vectorised over, and which the shipped model knows."""
 
+WAY = "batch norms folded, channels last, means by products"
+"""What graphs depend on beside network and programs: caches are keyed by it."""
+
 
 def prepared(module: Any, parameters: dict[str, Any]) -> Any:
-    """Fold batch norms into convolutions, and bring these to channels last.
+    """Fold batch norms into convolutions, bring these to channels last, and take means by products.
 
     Args:
         module: Relax module.
@@ -28,16 +33,16 @@ def prepared(module: Any, parameters: dict[str, Any]) -> Any:
             transform.BindParams("main", parameters),
             transform.FoldBatchnormToConv2D(),
             transform.DecomposeOpsForInference(),
-            transform.FoldConstant(),
         ]
     )(module)
+    last = with_constants_folded(_channels_last(with_constants_folded(bound)))
     return tvm.transform.Sequential(
         [
             transform.FoldConstant(),
             transform.CanonicalizeBindings(),
             transform.DeadCodeElimination(),
         ]
-    )(_channels_last(bound))
+    )(with_means_as_products(last))
 
 
 def _channels_last(module: Any) -> Any:

@@ -71,7 +71,7 @@ def tasks_of(module: Any, target: Any) -> list[Any]:
     from tvm.s_tir.meta_schedule.relax_integration import extract_tasks
 
     tasks = extract_tasks(fused(module, target), target)
-    return [task for task in tasks if is_schedulable(task.dispatched[0])]
+    return [task for task in tasks if is_schedulable(task.dispatched[0], target)]
 
 
 def _exported(path: Path) -> tuple[Any, dict[str, Any]]:

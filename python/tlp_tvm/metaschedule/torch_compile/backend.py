@@ -24,6 +24,7 @@ from torch import fx
 
 from tlp_tvm._core import __version__
 from tlp_tvm.errors import TlpTvmError, TuningError
+from tlp_tvm.metaschedule.graph import prepared
 from tlp_tvm.metaschedule.loading import polynomials
 from tlp_tvm.metaschedule.loading.locate import tvm_info
 from tlp_tvm.metaschedule.loading.targets import flags_of, target_of
@@ -112,7 +113,7 @@ class CompiledGraph:
         self._about = repr(
             (
                 *(__version__, tvm_info().version, torch.__version__),
-                *(flags_of(target_of(options.target)), options, zero_shot.WAY, polynomials.WAY),
+                *(flags_of(target_of(options.target)), options, zero_shot.WAY, polynomials.WAY, prepared.WAY),
             )
         )
         self._by_shape: dict[tuple[Any, ...], RunGraph | None] = {}
@@ -191,8 +192,8 @@ class CompiledGraph:
             return run
         out = exported(self._graph, arguments, taken)
         built = compile_graph(out.program, self._options, digest)
-        if digest:
-            keep(digest, built, out.results, out.values)
+        if digest and keep(digest, built, out.results, out.values) and (run := kept(digest)):
+            return run  # what is built would be made into machine code a second time
         return RunGraph(built, out.results, out.values)
 
 

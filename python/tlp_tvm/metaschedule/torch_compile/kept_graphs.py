@@ -32,25 +32,29 @@ def kept(digest: str) -> RunGraph | None:
         return None  # nothing there, or half of it: it is compiled anew
 
 
-def keep(digest: str, built: Any, results: Sequence[int | None], values: Sequence[Any]) -> None:
-    """Write a graph for later processes; the description last, as it says that all is there.
+def keep(digest: str, built: Any, results: Sequence[int | None], values: Sequence[Any]) -> bool:
+    """Write a graph, for later processes too; the description last, as it says that all is there.
 
     Args:
         digest: of all that it depends on.
         built: that `end_to_end.compiled` gave.
         results: as `Exported` has them.
-        values: as `Exported` has them; a graph of which one cannot be written is not kept.
+        values: as `Exported` has them.
+
+    Returns:
+        Whether it is kept: not where one of the values cannot be written.
     """
     try:
         json.dumps(list(values))
     except TypeError:
-        return
+        return False
     folder = cache() / "graphs" / digest
     folder.mkdir(parents=True, exist_ok=True)
     with fresh_file(folder / LIBRARY) as fresh:
         built.export_library(str(fresh))
     about = {"results": list(results), "values": list(values), "library": _digest(folder / LIBRARY)}
     write_whole(folder / "graph.json", json.dumps(about))
+    return True
 
 
 def _digest(file: Path) -> str:
