@@ -56,8 +56,7 @@ class TraceSearch(RoundSearch):
     @functools.cached_property
     def guess(self) -> float:
         """By the task's operations and bytes."""
-        numbers = [math.prod(shape) for _, _, shape in arguments_of(self.task.module)]
-        return guessed_latency(self.task.flop, 4 * float(np.sum(numbers)))
+        return guessed(self.task)
 
     def know(self, batch: RecordBatch) -> None:
         """Take in what was measured before: it breeds, and is not measured again.
@@ -78,3 +77,13 @@ class TraceSearch(RoundSearch):
         if self._model.online:
             embeddings = embedded(herd, self._model.model.layout)
             self._model.learn(self._key, self._target, embeddings, np.array(latencies, np.float64))
+
+
+def guessed(task: TraceTask) -> float:
+    """What a task may take by its operations and bytes, seconds.
+
+    Args:
+        task: that nobody has measured.
+    """
+    numbers = [math.prod(shape) for _, _, shape in arguments_of(task.module)]
+    return guessed_latency(task.flop, 4 * float(np.sum(numbers)))

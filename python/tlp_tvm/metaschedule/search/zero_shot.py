@@ -18,13 +18,14 @@ from tlp_tvm.breeding.evolution import Found, evolve
 from tlp_tvm.breeding.herd_scores import scores_by
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.metaschedule.breeding.trace_stock import TraceStock
+from tlp_tvm.metaschedule.breeding.trace_stock import SAMPLED, TraceStock
 from tlp_tvm.metaschedule.graph.fusing import is_cpu
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.reading.store_rows import rows_of_schedules
 from tlp_tvm.metaschedule.reading.traces import applied, texts_of
 from tlp_tvm.metaschedule.search.block_names import block_names, renamed
+from tlp_tvm.metaschedule.search.trace_search import guessed
 from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT
 
 MADE_UP_COST = 1e9
@@ -37,11 +38,18 @@ ASKED = 64
 """Programs with the best scores that a model's trees judge, where it has some: 10 to 15 ms each. 256 make
 another network faster by a fifth, in four times the time, and a ViT no faster than 32."""
 
-WAY = f"bred natively, {GENERATIONS} generations of {POPULATION}, weights laid out, {ASKED} judged by trees"
-"""What choices, and graphs of them, depend on beside model, target and seed: caches are keyed by it."""
-
 CANDIDATES = 128
 """Programs with the best scores that are tried, one after the other, until one can be taken."""
+
+LIGHT_S, LIGHT = 3e-5, 4
+"""A task that takes less than so many seconds, as its operations and bytes let guess, gets a fourth of the
+programs: such tasks are many, and take little of a network's time."""
+
+WAY = (
+    f"bred natively, {GENERATIONS} generations of {POPULATION}, weights laid out, {ASKED} judged by trees, "
+    f"1/{LIGHT} below {LIGHT_S} s"
+)
+"""What choices, and graphs of them, depend on beside model, target and seed: caches are keyed by it."""
 
 MOST_WORK = 1.5
 """Times the operations of the task, more of which no chosen program has. A sequence does not say what is
@@ -96,20 +104,21 @@ def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int) ->
     Returns:
         Its trace, as the JSON of a record; empty where TVM draws no valid program.
     """
-    stock = TraceStock(task, seed, threads=threads)
+    share = LIGHT if guessed(task) < LIGHT_S else 1
+    stock = TraceStock(task, seed, sampled=SAMPLED // share, threads=threads)
     if not len(stock.sample):
         return ""
     found = evolve(
         stock,
         stock.sample,
         scores_by(FeatureLayout.preset(LAYOUT), expected),
-        population=POPULATION,
-        count=CANDIDATES,
+        population=POPULATION // share,
+        count=CANDIDATES // share,
         seed=seed,
         generations=GENERATIONS,
     )
     taken, least = None, float("inf")
-    for schedule in _best_first(stock, found, opinion_of(task, expected)):
+    for schedule in _best_first(stock, found, opinion_of(task, expected), ASKED // share):
         if (work := operations(schedule.mod)) < least:
             taken, least = schedule, work
         if least <= MOST_WORK * task.flop:
@@ -133,11 +142,11 @@ def opinion_of(task: TraceTask, prior: Prior | None) -> SecondOpinion | None:
     return SecondOpinion(trees, platform, functools.partial(rows_of_schedules, task.module, task.target))
 
 
-def _best_first(stock: TraceStock, found: Found, opinion: SecondOpinion | None) -> Iterator[Any]:
+def _best_first(stock: TraceStock, found: Found, opinion: SecondOpinion | None, judged: int) -> Iterator[Any]:
     """Schedules of what was bred, those that TVM refuses left out."""
     places = range(len(found.herd))
     if opinion is not None:
-        places, asked = places[ASKED:], places[:ASKED]
+        places, asked = places[judged:], places[:judged]
         yield from opinion.best(stock.replayer.programs(found.herd, asked, len(asked)), found.scores)
     for i in places:
         if (schedule := stock.replayer.program(found.herd, i)) is not None:
