@@ -172,7 +172,7 @@ PARTS: dict[str, Part] = {
     ),
     "public-published": Part(
         "Public platforms: TLP as published",
-        "Three seeds.",
+        "As above, one network a platform.",
         (*(LARGEST, "--baselines", "published-tlp", "--seeds", "3"), *("--cache", "build/results")),
         public=True,
     ),
