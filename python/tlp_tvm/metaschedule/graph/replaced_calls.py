@@ -1,0 +1,58 @@
+"""Calls of a Relax network in the place of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tlp_tvm.metaschedule.loading.locate import load_tvm
+
+Emit = Callable[[Any], Any]
+"""Binds an expression to a variable, which it returns."""
+
+Replacement = Callable[[Any, Sequence[Any], Emit], Any]
+"""A call of an operator, what its arguments are bound to, how to bind more -> another expression, or None."""
+
+
+def with_calls_replaced(module: Any, replacement: Replacement) -> Any:
+    """Replace calls of operators, those of arguments first.
+
+    Args:
+        module: Relax module.
+        replacement: of each call.
+    """
+    tvm = load_tvm()
+    from tvm import relax
+
+    @relax.expr_functor.mutator
+    class Replaced(relax.PyExprMutator):  # type: ignore[misc]
+        def visit_call_(self, call: Any) -> Any:
+            """What stands for a call."""
+            new = self.visit_expr_post_order(call)
+            if not isinstance(new, relax.Call) or not isinstance(new.op, tvm.ir.Op):
+                return new
+            bound = [self.lookup_binding(x) if isinstance(x, relax.Var) else x for x in new.args]
+            replaced = replacement(new, bound, self.builder_.emit)
+            return new if replaced is None else replaced
+
+    replacer = Replaced(module)
+    for name, function in module.functions.items():
+        if isinstance(function, relax.Function):
+            replacer.builder_.update_func(name, replacer.visit_expr(function))
+    return replacer.builder_.get()
+
+
+def shape_of(expression: Any) -> tuple[int, ...] | None:
+    """The shape of a tensor; None where an extent is open, or where it is no tensor."""
+    from tvm.tirx import IntImm
+
+    shape = getattr(expression.ty, "shape", None)
+    if shape is None or not all(isinstance(extent, IntImm) for extent in shape):
+        return None
+    return tuple(int(extent) for extent in shape)
+
+
+def kind_of(expression: Any) -> str:
+    """The type of a tensor's numbers, e.g. "float32"."""
+    kind = expression.ty.dtype
+    return str(getattr(kind, "dtype", kind))
