@@ -29,6 +29,14 @@ def softmax_of(size: int) -> tuple[Any, Any]:
     return prepared(*relax_of(program)), target_of("llvm -num-cores=2")
 
 
+def result_of(module: Any, x: torch.Tensor) -> Any:
+    """What a network of one input gives."""
+    target = target_of("llvm -num-cores=2")
+    (name,) = end_to_end.random_inputs(module)
+    (found,) = end_to_end.run_once(end_to_end.compiled(module, {}, target), {name: x.numpy()}, target)
+    return found
+
+
 @pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_batch_norms_are_folded_and_convolutions_have_channels_last() -> None:
     torch.manual_seed(0)
@@ -44,10 +52,7 @@ def test_batch_norms_are_folded_and_convolutions_have_channels_last() -> None:
     text = module.script()
     assert "batch_norm" not in text
     assert len(re.findall(r'conv2d\([^\n]*data_layout="NHWC"', text)) == 2
-    library = end_to_end.compiled(module, {}, target_of("llvm -num-cores=2"))
-    (name,) = end_to_end.random_inputs(module)
-    (found,) = end_to_end.run_once(library, {name: x.numpy()}, target_of("llvm -num-cores=2"))
-    np.testing.assert_allclose(found, network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
@@ -108,10 +113,7 @@ def test_means_over_pixels_are_products(axes: tuple[int, ...], kept: bool, produ
     module = prepared(*relax_of(torch.export.export(network, (x,))))
 
     assert ("matmul" in module.script()) == product
-    library = end_to_end.compiled(module, {}, target_of("llvm -num-cores=2"))
-    (name,) = end_to_end.random_inputs(module)
-    (found,) = end_to_end.run_once(library, {name: x.numpy()}, target_of("llvm -num-cores=2"))
-    np.testing.assert_allclose(found, network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
@@ -123,3 +125,19 @@ def test_another_shape_of_the_same_numbers_is_no_task() -> None:
 
     assert len(tasks) == 2
     assert all("softmax" in task.task_name for task in tasks)
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+@pytest.mark.parametrize("open_batch", [False, True])
+def test_means_of_other_numbers_or_open_shapes_stay_means(open_batch: bool) -> None:
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.AdaptiveAvgPool2d(1)).eval()
+    x = torch.randn(2, 3, 10, 10)
+    if not open_batch:
+        network, x = network.double(), x.double()
+    shapes = ({0: torch.export.Dim("n", min=2, max=8)},) if open_batch else None
+    program = torch.export.export(network, (x,), dynamic_shapes=shapes)
+
+    text = prepared(*relax_of(program)).script()
+
+    assert "R.mean" in text
+    assert "matmul" not in text

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.graph.replaced_calls import Emit, kind_of, shape_of, with_calls_replaced
 
 _MEAN = "relax.mean"
 
@@ -23,42 +23,24 @@ def with_means_as_products(module: Any) -> Any:
     Args:
         module: Relax module.
     """
-    tvm = load_tvm()
+    return with_calls_replaced(module, _product)
+
+
+def _product(call: Any, _bound: Any, emit: Emit) -> Any:
+    """A mean of known 32-bit numbers as a product; None for another call."""
+    if str(call.op.name) != _MEAN or kind_of(call) != "float32" or call.attrs.axis is None:
+        return None
     from tvm import relax
 
-    @relax.expr_functor.mutator
-    class Rewritten(relax.PyExprMutator):  # type: ignore[misc]
-        def visit_call_(self, call: Any) -> Any:
-            """A product in the place of a mean."""
-            new = self.visit_expr_post_order(call)
-            if isinstance(new, relax.Call) and isinstance(new.op, tvm.ir.Op) and str(new.op.name) == _MEAN:
-                return self._product(new)
-            return new
-
-        def _product(self, call: Any) -> Any:
-            shape = _known_shape(call.args[0])
-            axes = [] if call.attrs.axis is None else [int(axis) % len(shape) for axis in call.attrs.axis]
-            parts = _parts(shape, sorted(axes))
-            if parts is None:
-                return call
-            before, mean, after = parts
-            matrix = self.builder_.emit(relax.op.reshape(call.args[0], (before, mean, after)))
-            weights = relax.const(np.full((1, mean), 1 / mean, np.float32))
-            product = self.builder_.emit(relax.op.matmul(weights, matrix))
-            return relax.op.reshape(product, tuple(int(extent) for extent in call.ty.shape))
-
-    rewriter = Rewritten(module)
-    for name, function in module.functions.items():
-        if isinstance(function, relax.Function):
-            rewriter.builder_.update_func(name, rewriter.visit_expr(function))
-    return rewriter.builder_.get()
-
-
-def _known_shape(argument: Any) -> list[int]:
-    """The shape of 32-bit numbers; empty where it is not known, or where they are others."""
-    kind = str(getattr(argument.ty.dtype, "dtype", argument.ty.dtype))
-    shape = argument.ty.shape
-    return [int(extent) for extent in shape] if shape is not None and kind == "float32" else []
+    shape, mean_shape = shape_of(call.args[0]), shape_of(call)
+    if shape is None or mean_shape is None:
+        return None
+    parts = _parts(shape, sorted(int(axis) % len(shape) for axis in call.attrs.axis))
+    if parts is None:
+        return None
+    weights = relax.const(np.full((1, parts[1]), 1 / parts[1], np.float32))
+    product = emit(relax.op.matmul(weights, emit(relax.op.reshape(call.args[0], parts))))
+    return relax.op.reshape(product, mean_shape)
 
 
 def _parts(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, int, int] | None:
