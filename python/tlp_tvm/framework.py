@@ -126,6 +126,10 @@ class Framework(Protocol):
         """The number of cores that a target names, or else that this process has."""
         ...
 
+    def flags_of(self, target: Any) -> str:
+        """A target as models and datasets name it, e.g. "llvm -mcpu=znver2 -num-cores=4"."""
+        ...
+
     def platform_name(self, target: Any) -> str:
         """A platform name for measurements of a target on this machine."""
         ...

@@ -19,8 +19,9 @@ import torch
 import typer
 from typer.testing import CliRunner
 
-from collected import TASKS, hashes_of, lines_of, settings
+from collected import TARGET, TASKS, hashes_of, lines_of, settings
 from compiled_graphs import TORCHS_OWN
+from tlp_tvm.adapting.program_source import prior_of
 from tlp_tvm.cli.train import train
 from tlp_tvm.collection import CollectObserver, collect, collecting
 from tlp_tvm.collection.packing import pack
@@ -97,6 +98,24 @@ def test_more_programs_are_added_and_bred_and_none_is_measured_twice(collected: 
     assert result.measured == 2 * TASKS
     assert set(before) <= set(lines_of(out))
     assert len(set(hashes_of(out))) == len(lines_of(out)) == 6 * TASKS
+
+
+def test_a_model_is_asked_of_the_platform_by_its_flags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A target is a dictionary in this TVM, and flags in models: by another name it is asked of all."""
+    asked = []
+
+    def noted(model: Any, target: str) -> Any:
+        asked.append(target)
+        return prior_of(model, target)
+
+    monkeypatch.setattr(collecting, "prior_of", noted)
+    collect(settings(tmp_path, model="epyc-metaschedule", budget_s=0.0))
+    known = prior_of(load_model("x86-metaschedule"), "llvm -mcpu=core-avx2 -num-cores=2")
+
+    assert asked == [TARGET]
+    assert known.platform == "zen3-avx2-2t"
 
 
 def test_a_model_leads_the_evolution(collected: Path, tmp_path: Path) -> None:

@@ -248,8 +248,13 @@ class ProgramSource(abc.ABC):
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little") % (2**30) + 1
 
 
-def prior_of(model: Scorer, target: Any) -> ModelPrior:
-    """A model as the prior of an evolution: its head for a target, or the mean of all."""
+def prior_of(model: Scorer, target: str) -> ModelPrior:
+    """A model as the prior of an evolution: its head for a target, or the mean of all.
+
+    Args:
+        model: that scores.
+        target: in flags, as `Framework.flags_of` gives them.
+    """
     from tlp_tvm.model.scoring import platform_or_mean
 
-    return ModelPrior(model, platform_or_mean(model, str(target)))
+    return ModelPrior(model, platform_or_mean(model, target))

@@ -71,6 +71,9 @@ class _Ansor:
 
         return cores_of(target)
 
+    def flags_of(self, target: Any) -> str:
+        return str(target)
+
     def platform_name(self, target: Any) -> str:
         """For example "llvm-core-avx2-2c"."""
         words = [

@@ -84,7 +84,8 @@ class _Collection:
         target = self.framework.target(settings.target, here=settings.fleet is None)
         platform = settings.platform or self._platform(target)
         how, model = self._how(target, platform), asked_model(settings, self.framework.name)
-        prior = prior_of(model, target) if model is not None and not settings.labels else None
+        flags = self.framework.flags_of(target)
+        prior = prior_of(model, flags) if model is not None and not settings.labels else None
         choose = choice_of(model, settings) if model is not None and settings.labels else None
         with CollectionFolder(settings.out, platform) as folder:
             with self._spent("plan"):
@@ -212,9 +213,9 @@ class _Collection:
             building = thread.submit(pool.build, [program.input for program in batch])
 
     def _next_batch(self, sources: Sequence[ProgramSource]) -> list[Program]:
-        """Programs of the tasks that have the fewest."""
+        """Programs of the tasks that have the fewest; of these, of those with the most operations."""
         batch: list[Program] = []
-        for source in sorted(sources, key=lambda source: len(source.known)):
+        for source in sorted(sources, key=lambda source: (len(source.known), -source.task.flop)):
             self._check()
             room = min(self.settings.batch - len(batch), _ROUND, self._lacks(source))
             random = round(self.settings.programs * (1 - self.settings.evolved)) - len(source.known)

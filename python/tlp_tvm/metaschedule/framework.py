@@ -67,6 +67,11 @@ class _MetaSchedule:
 
         return cores_of(target)
 
+    def flags_of(self, target: Any) -> str:
+        from tlp_tvm.metaschedule.loading.targets import flags_of
+
+        return flags_of(target)
+
     def platform_name(self, target: Any) -> str:
         """For example "llvm-core-avx2-2c"."""
         from tlp_tvm.metaschedule.loading.targets import flags_of

@@ -99,9 +99,8 @@ class _Choosing:
         how = dataclasses.replace(how, threads=how.threads or self.framework.cores(self.target))
         self.settings = dataclasses.replace(settings, measure=how)
         self.observer = observer
-        self.priors: dict[str, Prior] = {
-            name: prior_of(load_model(name), self.target) for name in settings.models
-        }
+        flags = self.framework.flags_of(self.target)
+        self.priors: dict[str, Prior] = {name: prior_of(load_model(name), flags) for name in settings.models}
         self.known = self._known()
 
     def run(self) -> Choices:
