@@ -29,6 +29,12 @@ float Scale(std::int64_t value, const Scaling& scaling, const float* log_table) 
   return static_cast<float>(value < 0 ? -magnitude : magnitude) * scaling.scale;
 }
 
+/*! \brief How often two divides a number: a loop of 13 is no vectors, which log2 does not show. */
+float Twos(std::int64_t value, const Scaling& scaling) {
+  if (value == 0) return 0.0f;
+  return static_cast<float>(__builtin_ctzll(static_cast<std::uint64_t>(value))) * scaling.scale;
+}
+
 }  // namespace
 
 void EncodingReport::Add(const EncodingReport& other) {
@@ -163,6 +169,7 @@ void Encoder::AlignedRow(const Primitive& primitive, const PrimitiveSequence& se
         break;
       case As::kNumber:
         *column = Scale(*value, rule.scaling, log_table);
+        if (rule.twos >= 0) row[rule.twos] = Twos(*value, rule.scaling);
         break;
       case As::kCategory:
         if (*value >= 0 && *value < rule.columns) {
@@ -176,6 +183,11 @@ void Encoder::AlignedRow(const Primitive& primitive, const PrimitiveSequence& se
         const std::int64_t shown = std::min<std::int64_t>(*value, rule.columns);
         for (std::int64_t k = 0; k < shown; ++k) {
           column[k] = Scale(value[1 + k], rule.scaling, log_table);
+        }
+        if (rule.twos >= 0) {
+          for (std::int64_t k = 0; k < shown; ++k) {
+            row[rule.twos + k] = Twos(value[1 + k], rule.scaling);
+          }
         }
         report->cut_columns += *value - shown;
         break;

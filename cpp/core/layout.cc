@@ -27,20 +27,25 @@ bool Fits(FieldType type, As as) {
   return false;
 }
 
+void CheckColumns(int column, int columns, const std::string& expected, const Layout& layout) {
+  // 64 bits: a number of columns near the end of int must not wrap around.
+  const std::int64_t end = std::int64_t{column} + columns;
+  if (column < layout.one_hot_width || columns < 1 || end > layout.width) {
+    throw LayoutError(expected + " between the one-hot (" + std::to_string(layout.one_hot_width) +
+                      ") and the width (" + std::to_string(layout.width) + "), found " +
+                      std::to_string(column) + " to " + std::to_string(end));
+  }
+}
+
 void CheckRule(const FieldRule& rule, const FieldSpec& field, const std::string& where,
                const Layout& layout) {
   if (rule.as == As::kSkip) return;
   if (!Fits(field.type, rule.as)) {
     throw LayoutError(where + ": expected an encoding that fits the field's type, found another");
   }
-  // 64 bits: a number of columns near the end of int must not wrap around.
-  const std::int64_t end = std::int64_t{rule.column} + rule.columns;
-  if (rule.column < layout.one_hot_width || rule.columns < 1 || end > layout.width) {
-    throw LayoutError(where + ": expected columns between the one-hot (" +
-                      std::to_string(layout.one_hot_width) + ") and the width (" +
-                      std::to_string(layout.width) + "), found " + std::to_string(rule.column) +
-                      " to " + std::to_string(end));
-  }
+  CheckColumns(rule.column, rule.columns, where + ": expected columns", layout);
+  if (rule.twos == -1) return;
+  CheckColumns(rule.twos, rule.columns, where + ": expected columns of \"twos\"", layout);
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ struct FieldRule {
   int column = 0;
   int columns = 1;
   Scaling scaling;
+  int twos = -1;  ///< first of as many columns for how often two divides each number; -1: none
 };
 
 /*! \brief Token values of the names of one field; a name that is not here is counted as unknown. */

@@ -118,7 +118,7 @@ FieldRule RuleOf(const SpecValue& spec, const std::string& where) {
       {"number", As::kNumber}, {"category", As::kCategory}, {"list", As::kList},
       {"token", As::kToken},   {"one_hot", As::kOneHot},
   };
-  ExpectKnown(spec, {"as", "column", "columns", "log2", "scale"}, where);
+  ExpectKnown(spec, {"as", "column", "columns", "log2", "scale", "twos"}, where);
   FieldRule rule;
   const auto name = EntryOf<std::string>(spec, "as", where);
   const auto as = kAs.find(name);
@@ -132,6 +132,12 @@ FieldRule RuleOf(const SpecValue& spec, const std::string& where) {
   if (Has(spec, "columns")) rule.columns = EntryOf<int>(spec, "columns", where);
   if (Has(spec, "log2")) rule.scaling.log2 = EntryOf<bool>(spec, "log2", where);
   if (Has(spec, "scale")) rule.scaling.scale = EntryOf<float>(spec, "scale", where);
+  if (Has(spec, "twos")) {
+    rule.twos = EntryOf<int>(spec, "twos", where);
+    if (rule.as != As::kNumber && rule.as != As::kList) {
+      throw LayoutError(where + ": expected \"twos\" of a number or a list, found it of a " + name);
+    }
+  }
   return rule;
 }
 

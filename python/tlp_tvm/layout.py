@@ -41,7 +41,9 @@ class FeatureLayout:
         tokens                     "KIND.field" -> {name: number}, for the fields that hold names
         fields                     aligned layouts only: KIND -> field -> where it goes,
                                    {"as": "number" | "category" | "list" | "token" | "one_hot",
-                                    "column": int, "columns": int, "log2": bool, "scale": float}
+                                    "column": int, "columns": int, "log2": bool, "scale": float,
+                                    "twos": int}, the last for numbers and lists: the first of as many
+                                   columns for how often two divides each of them
 
     Without `fields` a layout is flat, as published: fields follow the one-hot in the order of the record,
     lists spilled in place, cut at E.

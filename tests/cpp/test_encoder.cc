@@ -73,6 +73,21 @@ TEST(AlignedRowsGiveEachFieldItsColumn) {
   EXPECT_EQ(result.report.cut_columns, 1);
 }
 
+TEST(HowOftenTwoDividesANumberHasColumnsOfItsOwn) {
+  Layout layout = layouts::Aligned(2);
+  layout.width = 11;
+  layout.rules[layouts::KindOf("SP")][2].twos = 8;
+  layout.rules[layouts::KindOf("SP")][3].twos = 9;
+  const Result result =
+      Encode(layout, R"([["SP", 2, 0, 24, [13, 16, 8], 1], ["SP", 2, 0, 0, [-4], 1]])");
+  EXPECT_EQ(result.rows[8], 1.5f);  // 3 times, halved as the number is
+  EXPECT_EQ(result.rows[9], 0.0f);
+  EXPECT_EQ(result.rows[10], 4.0f);
+  EXPECT_EQ(result.rows[11 + 8], 0.0f);
+  EXPECT_EQ(result.rows[11 + 9], 2.0f);
+  EXPECT_EQ(result.rows[11 + 10], 0.0f);
+}
+
 TEST(LargeAndNegativeNumbersScale) {
   const Result large = Encode(layouts::Aligned(1), R"([["SP", 2, 0, 1048575, [], 1]])");
   EXPECT_EQ(large.rows[2], 10.0f);

@@ -87,11 +87,11 @@ class PythonAlignedEncoder:
     @staticmethod
     def _put(row: Embedding, rule: dict[str, Any], value: Any, tokens: dict[str, int]) -> None:
         column, kind = rule["column"], rule["as"]
-        if kind == "number":
-            row[column] = _scaled(value, rule)
-        elif kind == "list":
-            for k, item in enumerate(value[: rule["columns"]]):
+        if kind in ("number", "list"):
+            for k, item in enumerate(value[: rule["columns"]] if kind == "list" else [value]):
                 row[column + k] = _scaled(item, rule)
+                if "twos" in rule:
+                    row[rule["twos"] + k] = _twos(item) * rule.get("scale", 1.0)
         elif kind == "category":
             if 0 <= value < rule["columns"]:
                 row[column + value] = 1.0
@@ -107,3 +107,8 @@ def _scaled(value: float, rule: dict[str, Any]) -> float:
         value = math.copysign(math.log2(1 + abs(value)), value)
     scale: float = rule.get("scale", 1.0)
     return value * scale
+
+
+def _twos(value: int) -> int:
+    """How often two divides a number; of zero, not at all."""
+    return (value & -value).bit_length() - 1 if value else 0

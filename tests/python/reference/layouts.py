@@ -72,11 +72,11 @@ def _aligned(
         if rule is None:
             continue
         column, columns = rule["column"], rule.get("columns", 1)
-        if rule["as"] == "number":
-            row[column] = _scaled(value, rule)
-        elif rule["as"] == "list":
-            for place, item in enumerate(value[:columns]):
+        if rule["as"] in ("number", "list"):
+            for place, item in enumerate(value[:columns] if rule["as"] == "list" else [value]):
                 row[column + place] = _scaled(item, rule)
+                if "twos" in rule:
+                    row[rule["twos"] + place] = _twos(item, rule)
         elif rule["as"] == "category":
             if 0 <= value < columns:
                 row[column + value] = 1.0
@@ -96,3 +96,10 @@ def _scaled(value: int, rule: dict[str, Any]) -> np.float32:
     else:
         value_or_log = value
     return np.float32(np.float32(value_or_log) * np.float32(rule.get("scale", 1.0)))
+
+
+def _twos(value: int, rule: dict[str, Any]) -> np.float32:
+    count = 0
+    while value and value % 2 == 0:
+        value, count = value // 2, count + 1
+    return np.float32(np.float32(count) * np.float32(rule.get("scale", 1.0)))
