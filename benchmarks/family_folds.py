@@ -61,6 +61,7 @@ SOURCES = {
         "datasets/cold-zen5-metaschedule",
         "datasets/cold-zen5-wide-metaschedule",
         "datasets/cold-zen3-metaschedule",
+        "datasets/cold-zen3-chosen-metaschedule",
     ),
 }
 """By framework, whose preset layout has its name."""

@@ -37,6 +37,7 @@ TRAINED_ON = {
         "cold-zen5-metaschedule",
         "cold-zen5-wide-metaschedule",
         "cold-zen3-metaschedule",
+        "cold-zen3-chosen-metaschedule",
     ),
 }
 """Model -> folders of `datasets/`."""
