@@ -1,4 +1,4 @@
-"""exp, erf and tanh as what is compiled here computes them, beside the same in double precision."""
+"""exp, erf, tanh and powers as what is compiled here computes them, beside the same in double precision."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ TRUE = {"exp": np.exp, "erf": np.vectorize(math.erf), "tanh": np.tanh}
 ENDS = np.array([-np.inf, np.inf, np.nan, 0.0, -0.0, -3.4e38, 3.4e38, 1e-30], np.float32)
 
 
-def computed(function: str, x: NDArray[Any], lanes: int) -> NDArray[Any]:
-    """A function of all numbers of an array, compiled for this CPU."""
+def computed(function: str, x: NDArray[Any], lanes: int, *further: float) -> NDArray[Any]:
+    """A function of all numbers of an array, and of further ones that are fixed, compiled for this CPU."""
     tvm = load_tvm()
-    from tvm import te
+    from tvm import te, tirx
     from tvm.s_tir import Schedule
 
+    fixed = [tirx.const(each, str(x.dtype)) for each in further]
     given = te.placeholder(x.shape, str(x.dtype), "x")
-    result = te.compute(x.shape, lambda i: getattr(te, function)(given[i]))
+    result = te.compute(x.shape, lambda i: getattr(te, function)(given[i], *fixed))
     schedule = Schedule(te.create_prim_func([given, result]))
     (block,) = schedule.get_child_blocks(schedule.get_sblock("root"))
     if lanes > 1:
@@ -55,3 +56,20 @@ def test_float32_is_within_the_bound_everywhere(function: str, lanes: int) -> No
 def test_other_types_keep_the_rules_of_tvm(function: str) -> None:
     x = np.linspace(-5, 5, 1000)
     np.testing.assert_allclose(computed(function, x, 1), TRUE[function](x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("lanes", [1, 8])
+@pytest.mark.parametrize(
+    ("exponent", "ours"), [(2.0, True), (3.0, True), (7.0, True), (8.0, True), (0.5, False)]
+)
+def test_whole_powers_are_within_the_bound(exponent: float, ours: bool, lanes: int) -> None:
+    x = np.concatenate([np.linspace(-9, 9, 80_000), np.logspace(-4, 4, 400)]).astype(np.float32)
+    x = x if ours else np.abs(x)
+    true = x.astype(np.float64) ** exponent
+    error = np.abs(computed("power", x, lanes, exponent) - true) / np.maximum(np.abs(true), 1e-30)
+    assert error.max() < ERROR
+
+    ends = ENDS if ours else np.abs(ENDS)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found, expected = computed("power", ends, lanes, exponent), np.float64(ends) ** exponent
+        np.testing.assert_allclose(found, np.float32(expected), rtol=1e-6)

@@ -96,6 +96,64 @@ def test_what_weights_alone_give_is_computed_as_tvm_computes_it() -> None:
 
 @pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 @pytest.mark.parametrize(
+    ("widths", "value", "stays"),
+    [
+        ((0, 0, 0, 0), 0.0, False),
+        ((0, 0, 0, 0), 2.0, False),
+        ((0, 1, 2, 3), 0.0, False),
+        ((0, 1, 2, 3), 2.0, True),
+        ((1, 1, 2, 3, 0, 2), 0.0, True),
+    ],
+)
+def test_zeros_around_images_are_padding_of_convolutions(
+    widths: tuple[int, ...], value: float, stays: bool
+) -> None:
+    class Padded(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.before = torch.nn.Conv2d(3, 8, 3)
+            self.after = torch.nn.Conv2d(8 if len(widths) < 6 else 10, 6, 3, stride=2, padding=(1, 0))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            padded = torch.nn.functional.pad(torch.relu(self.before(x)), widths, "constant", value)
+            return self.after(padded)
+
+    torch.manual_seed(0)
+    network, x = Padded().eval(), torch.randn(2, 3, 11, 12)
+    module = prepared(*relax_of(torch.export.export(network, (x,))))
+
+    assert ("R.nn.pad" in module.script()) == stays
+    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_what_is_done_number_by_number_keeps_the_channels_last() -> None:
+    class Block(torch.nn.Module):
+        """As in MobileNetV2, and as in ConvNeXt."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = torch.nn.Conv2d(3, 8, 3), torch.nn.Conv2d(8, 8, 3, padding=1)
+            self.scale = torch.nn.Parameter(torch.randn(8, 1, 1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = torch.clip(self.first(x), 0.0, 0.6)
+            after = torch.nn.functional.layer_norm(self.second(x).permute(0, 2, 3, 1), (8,)).permute(
+                0, 3, 1, 2
+            )
+            return self.second(self.scale * after + x).flatten(1)
+
+    torch.manual_seed(0)
+    network, x = Block().eval(), torch.randn(2, 3, 10, 12)
+    module = prepared(*relax_of(torch.export.export(network, (x,))))
+
+    text = module.script()
+    assert text.count("R.permute_dims") == 2, "of what is given, and of what is flattened"
+    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+@pytest.mark.parametrize(
     ("axes", "kept", "product"),
     [((2, 3), True, True), ((2, 3), False, True), ((1,), True, False), ((0, 3), False, False)],
 )

@@ -6,17 +6,19 @@ from typing import Any
 
 from tlp_tvm.metaschedule.graph.constants import with_constants_folded
 from tlp_tvm.metaschedule.graph.means import with_means_as_products
+from tlp_tvm.metaschedule.graph.paddings import with_paddings_folded
+from tlp_tvm.metaschedule.graph.transposes import with_transposes_behind
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 
 LAYOUTS = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
 """Channels last, which loops of any image size are vectorised over, and which the shipped model knows."""
 
-WAY = "batch norms folded, channels last, means by products"
+WAY = "batch norms and paddings folded, channels last throughout, means by products"
 """What graphs depend on beside network and programs: caches are keyed by it."""
 
 
 def prepared(module: Any, parameters: dict[str, Any]) -> Any:
-    """Fold batch norms into convolutions, bring these to channels last, and take means by products.
+    """Fold batch norms and paddings into convolutions, bring these to channels last, take means by products.
 
     Args:
         module: Relax module.
@@ -35,7 +37,8 @@ def prepared(module: Any, parameters: dict[str, Any]) -> Any:
             transform.DecomposeOpsForInference(),
         ]
     )(module)
-    last = with_constants_folded(_channels_last(with_constants_folded(bound)))
+    folded = with_paddings_folded(with_constants_folded(bound))
+    last = with_transposes_behind(with_constants_folded(_channels_last(folded)))
     return tvm.transform.Sequential(
         [
             transform.FoldConstant(),
