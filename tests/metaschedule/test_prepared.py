@@ -153,6 +153,77 @@ def test_what_is_done_number_by_number_keeps_the_channels_last() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_channels_are_last_where_the_conversion_of_tvm_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_layouts: Any) -> Any:
+        raise RuntimeError("std::bad_alloc")
+
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(4, 8, 3, stride=2, padding=(1, 0)),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(8, 8, 3, groups=8),
+    ).eval()
+    x = torch.randn(1, 4, 11, 10)
+    exported = relax_of(torch.export.export(network, (x,)))
+    monkeypatch.setattr(load_tvm().relax.transform, "ConvertLayout", failing)
+
+    module = prepared(*exported)
+
+    text = module.script()
+    assert len(re.findall(r'conv2d\([^\n]*data_layout="NHWC"', text)) == 2
+    assert text.count("R.permute_dims") == 2, "of what is given, and of what the network gives"
+    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_activation_and_residual_sum_are_done_to_the_matrix_of_a_linear_layer() -> None:
+    class Block(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.wide, self.back = torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
+            self.scale = torch.nn.Parameter(torch.randn(1, 5, 1))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            wide = torch.nn.functional.gelu(self.wide(x), approximate="tanh") * 0.5
+            return torch.nn.functional.relu((self.back(wide) + x) * self.scale)
+
+    torch.manual_seed(0)
+    network, x = Block().eval(), torch.randn(2, 5, 8)
+    module = prepared(*relax_of(torch.export.export(network, (x,))))
+
+    shapes = re.findall(r'Tensor\(\(([0-9, ]+)\), dtype="float32"\) = R\.([a-z_.]+)', module.script())
+    found = {name: len(shape.split(",")) for shape, name in shapes}
+    assert (found["nn.gelu_tanh"], found["matmul"], found["nn.relu"]) == (2, 2, 3)
+    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_convolutions_of_one_pixel_are_products_that_end_what_is_fused() -> None:
+    class Gated(torch.nn.Module):
+        """As in EfficientNet."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.squeeze, self.expand = torch.nn.Conv2d(8, 4, 1), torch.nn.Conv2d(4, 8, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            gate = self.expand(torch.relu(self.squeeze(x.mean((2, 3), keepdim=True))))
+            return x * torch.sigmoid(gate)
+
+    torch.manual_seed(0)
+    network, x = Gated().eval(), torch.randn(2, 8, 6, 5)
+    module = prepared(*relax_of(torch.export.export(network, (x,))))
+
+    text = module.script()
+    assert "conv2d" not in text
+    assert not any(
+        "matmul" in task.task_name and "multiply" in task.task_name
+        for task in tasks_of(module, target_of("llvm -num-cores=2"))
+    )
+    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 @pytest.mark.parametrize(
     ("axes", "kept", "product"),
     [((2, 3), True, True), ((2, 3), False, True), ((1,), True, False), ((0, 3), False, False)],

@@ -14,7 +14,24 @@ import numpy as np
 
 from tlp_tvm.metaschedule.graph.replaced_calls import Emit, kind_of, shape_of, with_calls_replaced
 
-_MEAN = "relax.mean"
+_MEAN, _POOL = "relax.mean", "relax.nn.adaptive_avg_pool1d"
+
+
+def with_means_for_pools(module: Any) -> Any:
+    """Write poolings of one axis to one number, as in Swin, as means: TVM converts no layouts beside them.
+
+    Args:
+        module: Relax module.
+    """
+    return with_calls_replaced(module, _mean)
+
+
+def _mean(call: Any, _bound: Any, _emit: Emit) -> Any:
+    from tvm import relax
+
+    if str(call.op.name) != _POOL or [int(each) for each in call.attrs.output_size or ()] != [1]:
+        return None
+    return relax.op.mean(call.args[0], -1, keepdims=True)
 
 
 def with_means_as_products(module: Any) -> Any:

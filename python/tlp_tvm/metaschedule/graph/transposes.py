@@ -14,11 +14,11 @@ import numpy as np
 
 from tlp_tvm.metaschedule.graph.replaced_calls import Emit, kind_of, shape_of, with_calls_replaced
 
-_TRANSPOSE = "relax.permute_dims"
+_TRANSPOSE, _CONVOLUTION = "relax.permute_dims", "relax.nn.conv2d"
 _BACK = (0, 3, 1, 2)
 """The order of axes that has the channels first, of an image with channels last."""
 
-_OF_ONE = (
+OF_ONE = (
     "clip",
     "relu",
     "nn.relu",
@@ -30,7 +30,37 @@ _OF_ONE = (
     "tanh",
     "exp",
 )
-_OF_TWO = ("add", "subtract", "multiply", "divide", "maximum", "minimum")
+OF_TWO = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
+
+
+def with_channels_last(module: Any) -> Any:
+    """Let each convolution transpose what it reads and what it gives.
+
+    Args:
+        module: Relax module; its convolutions have channels first.
+    """
+    return with_calls_replaced(module, _channels_last)
+
+
+def _channels_last(call: Any, _bound: Sequence[Any], emit: Emit) -> Any:
+    from tvm import relax
+
+    layouts = (call.attrs.data_layout, call.attrs.kernel_layout) if str(call.op.name) == _CONVOLUTION else ()
+    if layouts != ("NCHW", "OIHW"):
+        return None
+    orders = ([0, 2, 3, 1], [2, 3, 1, 0])
+    given = [emit(relax.op.permute_dims(each, order)) for each, order in zip(call.args, orders, strict=True)]
+    convolution = relax.op.nn.conv2d(
+        *given,
+        strides=call.attrs.strides,
+        padding=call.attrs.padding,
+        dilation=call.attrs.dilation,
+        groups=call.attrs.groups,
+        data_layout="NHWC",
+        kernel_layout="HWIO",
+        out_dtype=call.attrs.out_dtype,
+    )
+    return relax.op.permute_dims(emit(convolution), list(_BACK))
 
 
 def with_transposes_behind(module: Any) -> Any:
@@ -50,9 +80,9 @@ def _moved(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
     if name == _TRANSPOSE:
         return _transposed(call, bound)
     operator = name.removeprefix("relax.")
-    if operator in _OF_ONE and _is_back(bound[0]):
+    if operator in OF_ONE and _is_back(bound[0]):
         given = [bound[0].args[0], *call.args[1:]]
-    elif operator in _OF_TWO and any(map(_is_back, bound)):
+    elif operator in OF_TWO and any(map(_is_back, bound)):
         operands = [_last(each, value, emit) for each, value in zip(call.args, bound, strict=True)]
         if None in operands:
             return None

@@ -118,6 +118,8 @@ class CompiledGraph:
         )
         self._by_shape: dict[tuple[Any, ...], RunGraph | None] = {}
         self._taken: list[int] | None = None
+        self._parameters: list[int] = []
+        self._not_fixed: list[int] = []
         self._fixed: tuple[Any, ...] = ()
         self._compilations = 0
 
@@ -128,28 +130,34 @@ class CompiledGraph:
             _say(reason)
             return self._graph(*arguments)
         if self._taken is None:
-            self._taken = taken_places(self._graph, arguments)
+            self._take(taken_places(self._graph, arguments), arguments)
         if (fixed := self._fixed_now(arguments)) != self._fixed:  # parameters changed: all is compiled anew
             self._fixed = fixed
             self._by_shape = {}
         shape = tuple(
-            (each.shape, each.dtype) if isinstance(each, torch.Tensor) else each for each in arguments
+            (each.shape, each.dtype) if isinstance(each, torch.Tensor) else each
+            for each in (arguments[i] for i in self._not_fixed)
         )
         if shape not in self._by_shape:
             self._by_shape[shape] = self._compiled(arguments)
         run = self._by_shape[shape]
         if run is None:
             return self._graph(*arguments)
-        return run(*(arguments[i] for i in self._taken))
+        return run(*(arguments[i] for i in self._taken or ()))
+
+    def _take(self, taken: list[int], arguments: Sequence[Any]) -> None:
+        """Sort the places of arguments; what a call must look at is little, as it is looked at in each."""
+        places = range(len(arguments))
+        self._taken = taken
+        self._parameters = [
+            i for i in places if i not in set(taken) and isinstance(arguments[i], torch.Tensor)
+        ]
+        self._not_fixed = [i for i in places if i not in set(self._parameters)]
 
     def _fixed_now(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """What tells whether parameters are still those that were compiled."""
-        taken = set(self._taken or ())
-        return tuple(
-            (each.data_ptr(), 0 if each.is_inference() else each._version)
-            for i, each in enumerate(arguments)
-            if i not in taken and isinstance(each, torch.Tensor)
-        )
+        fixed = (arguments[i] for i in self._parameters)
+        return tuple((each.data_ptr(), 0 if each.is_inference() else each._version) for each in fixed)
 
     def _compiled(self, arguments: Sequence[Any]) -> RunGraph | None:
         """The graph for these arguments; None where it runs as PyTorch runs it."""
