@@ -193,7 +193,7 @@ def test_an_entry_that_does_not_fit_is_refused(change: Change, expected: str, tm
         ("SP", "extent", {"scal": 2}, "no other entries than those of a layout, found 'scal'"),
         ("SP", "lengths", {"twos": 13}, 'columns of "twos" between the one-hot (14) and the width'),
         ("SP", "lengths", {"twos": -2}, 'columns of "twos" between the one-hot (14) and the width'),
-        ("SP", "lengths", {"twos": 61}, 'columns of "twos" between the one-hot (14) and the width (64)'),
+        ("SP", "lengths", {"twos": 65}, 'columns of "twos" between the one-hot (14) and the width (68)'),
         ("SP", "lengths", {"twos": True}, '"twos" to be an integer, found True'),
         ("PR", "pragma_type", {"twos": 20}, '"twos" of a number or a list, found it of a token'),
         ("SP", "extent", {"log2": "yes"}, "\"log2\" to be true or false, found 'yes'"),

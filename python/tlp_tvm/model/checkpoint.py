@@ -18,7 +18,7 @@ from tlp_tvm.model.scoring import ScoringModel
 from tlp_tvm.model.store_trees import FILE as TREES
 from tlp_tvm.model.store_trees import read_store_trees
 from tlp_tvm.model.tlp import TLP
-from tlp_tvm.model.weights_fit import check_weights
+from tlp_tvm.model.weights_fit import check_weights, with_later_columns
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -69,7 +69,7 @@ def load_checkpoint(folder: str | os.PathLike[str]) -> ScoringModel:
             f"{place}: expected a checkpoint folder with {CONFIG}, found {error.strerror}"
         ) from error
     config = read_config(text, str(place / CONFIG))
-    weights = _read_weights(place / WEIGHTS, config.card.get("weights"))
+    weights = with_later_columns(config, _read_weights(place / WEIGHTS, config.card.get("weights")))
     check_weights(config.settings, weights, str(place / WEIGHTS))
     weights = {name: tensor.to(torch.float32) for name, tensor in weights.items()}
     network = TLP.with_weights(config.settings, weights)

@@ -30,6 +30,9 @@ FORMAT = "tlp-tvm-model"
 FORMAT_VERSION = 1
 LABEL = "min latency of the task on the platform / latency, in (0, 1]; failed: 0"
 
+BEFORE = {("ansor", 1): 64, ("metaschedule", 1): 104}
+"""Columns of earlier versions of layouts; the later ones have more at the end, for how often two divides."""
+
 REQUIRED: dict[str, type] = {
     "format": str,
     "format_version": int,
@@ -54,7 +57,9 @@ class ModelConfig:
     settings: TLPSettings
     platforms: tuple[Platform, ...]
     card: dict[str, Any]
-    """The whole description, as written."""
+    """The whole description, as written; of an earlier version of a layout, as this one has it."""
+    columns: int = 0
+    """Those that the file's weights know, where its layout was of an earlier version; 0: all."""
 
     def to_json(self) -> str:
         """The text of the description."""
@@ -101,6 +106,10 @@ def read_config(text: str | bytes, where: str) -> ModelConfig:
     """
     card = _entries(text, where)
     layout = _layout(card, where)
+    columns = BEFORE.get((layout.name, card["layout"]["version"]), 0)
+    if columns and card["model"].get("width") == columns:
+        card |= {"layout": layout.to_dict(), "layout_digest": layout.digest}
+        card["model"] = {**card["model"], "width": layout.width}
     try:
         settings = TLPSettings.from_dict(card["model"])
     except ValueError as error:
@@ -120,7 +129,7 @@ def read_config(text: str | bytes, where: str) -> ModelConfig:
                 f"{where}: expected a model whose {name} is the {expected} of its layout and platforms, "
                 f"found {ours}; restore the file"
             )
-    return ModelConfig(layout, settings, platforms, card)
+    return ModelConfig(layout, settings, platforms, card, columns)
 
 
 def _entries(text: str | bytes, where: str) -> dict[str, Any]:
@@ -165,13 +174,15 @@ def _platforms(entries: list[Any], where: str) -> tuple[Platform, ...]:
 def _layout(card: dict[str, Any], where: str) -> FeatureLayout:
     version = card["layout"].get("version")
     name = card["layout"].get("name")
-    if isinstance(name, str) and name in PRESETS:
-        ours = FeatureLayout.preset(name).to_dict()["version"]
-        if version != ours:
-            raise ModelFileError(
-                f'{where}: expected version {ours} of the layout "{name}", found {version}; install the '
-                f"tlp_tvm that wrote it ({card['package_version']}), or train the model again"
-            )
+    shipped = isinstance(name, str) and name in PRESETS
+    ours = FeatureLayout.preset(name).to_dict()["version"] if shipped else version
+    other = ModelFileError(
+        f'{where}: expected version {ours} of the layout "{name}", found {version}; install the '
+        f"tlp_tvm that wrote it ({card['package_version']}), or train the model again"
+    )
+    earlier = shipped and type(version) is int and (name, version) in BEFORE
+    if version != ours and not earlier:
+        raise other
     try:
         layout = FeatureLayout.from_dict(card["layout"])
     except LayoutError as error:
@@ -181,4 +192,19 @@ def _layout(card: dict[str, Any], where: str) -> FeatureLayout:
             f'{where}: expected the layout "{name}" with digest {card["layout_digest"]}, which the model was '
             f"trained on, found {layout.digest}; its vocabulary or columns were changed: restore the file"
         )
-    return layout
+    if not earlier:
+        return layout
+    later = FeatureLayout.preset(name).with_shape(length=layout.length)
+    if _before(later, version).digest != layout.digest:
+        raise other
+    return later
+
+
+def _before(later: FeatureLayout, version: int) -> FeatureLayout:
+    """A layout as an earlier version had it."""
+    spec = later.to_dict()
+    spec |= {"version": version, "width": BEFORE[later.name, version]}
+    for fields in spec["fields"].values():
+        for rule in fields.values():
+            rule.pop("twos", None)
+    return FeatureLayout.from_dict(spec)

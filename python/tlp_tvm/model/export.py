@@ -16,6 +16,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ from tlp_tvm.errors import ModelFileError
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.config import read_config
 from tlp_tvm.model.scoring import ScoringModel
-from tlp_tvm.model.tlp import TLPSettings
-from tlp_tvm.model.weights_fit import check_weights
+from tlp_tvm.model.tlp import TLP, TLPSettings
+from tlp_tvm.model.weights_fit import check_weights, with_later_columns
 
 METADATA = "tlp_tvm.json"
 TOLERANCE = 1e-6
@@ -103,8 +104,28 @@ def load_exported(path: str | os.PathLike[str]) -> ScoringModel:
         raise ModelFileError(
             f"{file}: expected a TorchScript module, found {reason}; export it again"
         ) from error
-    _check_network(file, config.settings, network)
+    if not config.columns:
+        _check_network(file, config.settings, network)
+        return ScoringModel(file.stem, config, network)
+    _check_network(file, replace(config.settings, width=config.columns), network)
+    if weights := network.state_dict():
+        network = TLP.with_weights(config.settings, with_later_columns(config, weights))
+    else:
+        network = _OfFirstColumns(network, config.columns)
     return ScoringModel(file.stem, config, network)
+
+
+class _OfFirstColumns(torch.nn.Module):
+    """A frozen network of a layout that has more columns now."""
+
+    def __init__(self, network: torch.nn.Module, columns: int) -> None:
+        super().__init__()
+        self.network, self.columns = network, columns
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(n, L, E) -> (n, P)."""
+        scores: torch.Tensor = self.network(x[..., : self.columns])
+        return scores
 
 
 def _check_network(file: Path, settings: TLPSettings, network: torch.nn.Module) -> None:

@@ -6,11 +6,35 @@ from collections.abc import Mapping
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from tlp_tvm.errors import ModelFileError
+from tlp_tvm.model.config import ModelConfig
 from tlp_tvm.model.tlp import TLP, TLPSettings
 
 CURE = "restore the file, or train the model again"
+
+
+FIRST = ".widen.0.weight"
+"""Ending of the names of weights that columns of embeddings are multiplied by, (hidden, E)."""
+
+
+def with_later_columns(config: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights of a model with zeros for the columns that its layout has got since: its scores are the same.
+
+    Args:
+        config: of the model.
+        weights: as its file has them.
+    """
+    more = config.layout.width - config.columns
+    if not config.columns:
+        return dict(weights)
+    return {
+        name: pad(tensor, (0, more))
+        if name.endswith(FIRST) and tensor.shape[1:] == (config.columns,)
+        else tensor
+        for name, tensor in weights.items()
+    }
 
 
 def check_weights(settings: TLPSettings, weights: Mapping[str, Tensor], where: str) -> None:

@@ -150,7 +150,7 @@ def test_other_versions_and_layouts_are_refused(tmp_path: Path) -> None:
     export_model(model_of(), path)
     rewrite(path, lambda card: card["layout"].update(version=3))
     assert refused(path).startswith(
-        f'{path}: tlp_tvm.json: expected version 1 of the layout "ansor", found 3; '
+        f'{path}: tlp_tvm.json: expected version 2 of the layout "ansor", found 3; '
     )
     export_model(model_of(), path)
     rewrite(path, lambda card: card["layout"]["kinds"].reverse())

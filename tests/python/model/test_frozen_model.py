@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from places import DATA
-from programs import TARGETS, random_embeddings
+from programs import LAYOUT, TARGETS, random_embeddings
+from tlp_tvm.errors import ModelFileError
+from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model
+from tlp_tvm.model.export import export_model
 
 FROZEN = DATA / "model-v1"
 
@@ -18,6 +23,35 @@ FROZEN = DATA / "model-v1"
 def test_a_file_of_the_first_version_scores_as_it_did(name: str) -> None:
     model = load_model(FROZEN / name)
     expected = np.array(json.loads((FROZEN / "scores.json").read_text()))
-    np.testing.assert_allclose(model.score_all(random_embeddings(count=len(expected))), expected, atol=1e-5)
+    known = random_embeddings(layout_of_version_1(), count=len(expected))
+    since = np.random.default_rng(1).random((*known.shape[:2], LAYOUT.width - known.shape[2]), np.float32)
+    x = np.concatenate([known, since * known.any(2)[:, :, None]], 2)
+    np.testing.assert_allclose(model.score_all(x), expected, atol=1e-5)
+    assert model.layout == LAYOUT
     assert dict(zip(model.platforms, model.targets, strict=True)) == TARGETS
     assert (model.card["seed"], model.card["training"]) == (3, {"epochs": 1})
+
+
+def test_a_file_of_the_first_version_is_exported_as_one_of_this(tmp_path: Path) -> None:
+    model = load_model(FROZEN / "tiny")
+    export_model(model, tmp_path / "tiny.pt")
+    again = load_model(tmp_path / "tiny.pt")
+    assert again.card["layout"]["version"] == 2
+    x = random_embeddings()
+    np.testing.assert_allclose(again.score_all(x), model.score_all(x), atol=1e-6)
+
+
+def test_other_columns_than_those_of_the_first_version_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "tiny"
+    shutil.copytree(FROZEN / "tiny", folder)
+    card = json.loads((folder / "config.json").read_text())
+    card["layout"]["fields"]["SP"]["extent"]["log2"] = False
+    card["layout_digest"] = FeatureLayout.from_dict(card["layout"]).digest
+    (folder / "config.json").write_text(json.dumps(card))
+    with pytest.raises(ModelFileError, match='expected version 2 of the layout "ansor", found 1; install'):
+        load_model(folder)
+
+
+def layout_of_version_1() -> FeatureLayout:
+    """Of the frozen files."""
+    return FeatureLayout.from_dict(json.loads((FROZEN / "tiny" / "config.json").read_text())["layout"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.dataset.ranking import ranking_rows
 from tlp_tvm.dataset.reading.load_measured import load_measured
 from tlp_tvm.framework import FRAMEWORKS, framework_named
-from tlp_tvm.model.checkpoint import SHIPPED, load_model, shipped_models
+from tlp_tvm.model.checkpoint import CONFIG, SHIPPED, load_model, shipped_models
 from tlp_tvm.model.export import export_model
 from tlp_tvm.training.runs.model_folder import CARD
 
@@ -57,7 +58,8 @@ def test_shipped_models_are_small_and_have_cards(name: str) -> None:
     folder = SHIPPED / name
     assert sum(file.stat().st_size for file in folder.iterdir()) < SIZE_LIMIT
     card, text = load_model(name).card, (folder / CARD).read_text()
-    for word in (f"# Model `{name}`", card["data"]["digest"], card["layout_digest"]):
+    trained_on = json.loads((folder / CONFIG).read_text())["layout_digest"]
+    for word in (f"# Model `{name}`", card["data"]["digest"], trained_on):
         assert word in text
     for row in card["metrics"]["test"]:
         assert f"| {row['top']['1']:.3f} | {row['top']['5']:.3f} | {row['random']['1']['mean']:.3f} " in text
