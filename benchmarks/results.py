@@ -219,9 +219,15 @@ def made_of() -> dict[str, str]:
 
 
 def provenance(kept: dict[str, Any]) -> str:
-    """Of which commit a kept result is, and whether the code that makes such figures has changed since."""
-    same = kept.get("code") == rooms_digest(FIGURE_ROOMS)
-    return f"Commit {kept['commit']}" + ("." if same else "; the code that makes it has changed since.")
+    """Of which commit a kept result is, and whether such code or a shipped model has changed since."""
+    changed = [] if kept.get("code") == rooms_digest(FIGURE_ROOMS) else ["the code that makes it"]
+    for name, digest in kept.get("weights", {}).items():
+        if digest != load_model(name).card["weights"]["sha256"]:
+            changed.append(f"the file of `{name}`")
+    have = "has" if len(changed) == 1 else "have"
+    return f"Commit {kept['commit']}" + (
+        f"; {' and '.join(changed)} {have} changed since." if changed else "."
+    )
 
 
 def as_text(kept: dict[str, Any]) -> str:

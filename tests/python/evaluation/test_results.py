@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from places import ROOT
+from tlp_tvm.model.checkpoint import load_model
 
 
 @pytest.fixture
@@ -50,6 +51,11 @@ def test_figures_of_code_that_has_changed_since_are_flagged(
     monkeypatch.setattr(results, "rooms_digest", lambda _rooms: "another")
 
     assert results.provenance(made) == f"Commit {made['commit']}; the code that makes it has changed since."
+
+    of_a_model = {**made, "weights": {"x86": "another", "epyc": load_model("epyc").card["weights"]["sha256"]}}
+    assert results.provenance(of_a_model) == (
+        f"Commit {made['commit']}; the code that makes it and the file of `x86` have changed since."
+    )
 
 
 def test_the_table_of_ansors_weights_is_that_of_the_kept_trainings(results: ModuleType) -> None:
