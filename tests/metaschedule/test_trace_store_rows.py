@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from scorers import LinearScorer
 from tlp_tvm.adapting.program_source import ModelPrior
@@ -118,3 +120,18 @@ def test_a_collection_measures_what_trees_like_first(task: TraceTask, asked: lis
     programs = source.take(2, evolved=True)
     assert 1 < len(asked) <= 8
     assert programs[0].input.trace == asked[-1]
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_tasks_of_a_file_are_found_as_it_was_split_before(tmp_path: Path) -> None:
+    network = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU()).eval()
+    file = tmp_path / "linear.pt2"
+    torch.export.save(torch.export.export(network, (torch.randn(2, 3, 16),)), file)
+    target = target_of("llvm -num-cores=2", here=False)
+    forms = [plan_tasks([str(file)], target, lambda _: None, earlier=earlier) for earlier in (False, True)]
+    now, before = ({task.workload_key for task in tasks} for tasks in forms)
+    assert len(before - now) == 2, "a product, and an activation of three axes"
+
+    wanted = {key: {str(file): 1} for key in now | before}
+
+    assert {key for key, _ in rebuilt_modules(wanted, target, lambda _: None)} == now | before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tlp_tvm.metaschedule.graph.constants import with_constants_folded
@@ -19,18 +20,22 @@ WAY = "batch norms and paddings folded, channels last throughout, products of ma
 """What graphs depend on beside network and programs: caches are keyed by it."""
 
 
-def prepared(module: Any, parameters: dict[str, Any]) -> Any:
+def prepared(module: Any, parameters: dict[str, Any], *, earlier: bool = False) -> Any:
     """Fold batch norms and paddings into convolutions, bring these to channels last, take means by products.
 
     Args:
         module: Relax module.
         parameters: by name; they become constants of it.
+        earlier: do only what was done until commit 70e24c2: tasks of earlier records are found so.
 
     Returns:
         A Relax module that takes the network's inputs alone.
     """
     tvm = load_tvm()
     from tvm.relax import transform
+
+    def since(rewrite: Callable[[Any], Any], given: Any) -> Any:
+        return given if earlier else rewrite(given)
 
     bound = tvm.transform.Sequential(
         [
@@ -39,22 +44,23 @@ def prepared(module: Any, parameters: dict[str, Any]) -> Any:
             transform.DecomposeOpsForInference(),
         ]
     )(module)
-    folded = with_paddings_folded(with_constants_folded(with_means_for_pools(bound)))
-    last = with_transposes_behind(with_constants_folded(_channels_last(folded)))
+    folded = since(with_paddings_folded, with_constants_folded(since(with_means_for_pools, bound)))
+    last = since(with_transposes_behind, with_constants_folded(_channels_last(folded, earlier)))
+    products = with_means_as_products(since(with_products_for_pixels, last))
     return tvm.transform.Sequential(
         [
             transform.FoldConstant(),
             transform.CanonicalizeBindings(),
             transform.DeadCodeElimination(),
         ]
-    )(with_reshapes_behind(with_means_as_products(with_products_for_pixels(last))))
+    )(since(with_reshapes_behind, products))
 
 
-def _channels_last(module: Any) -> Any:
+def _channels_last(module: Any, earlier: bool) -> Any:
     """The same with channels last; by us, a convolution at a time, where TVM fails at that, as in Swin."""
     from tvm.relax import transform
 
     try:
         return transform.ConvertLayout(LAYOUTS)(module)
     except RuntimeError:  # std::bad_alloc among others
-        return with_channels_last(module)
+        return module if earlier else with_channels_last(module)

@@ -18,11 +18,12 @@ EXPORTED = ".pt2"
 """End of a file that `torch.export.save` wrote."""
 
 
-def network_from(name_or_path: str) -> tuple[Any, dict[str, Any]]:
+def network_from(name_or_path: str, *, earlier: bool = False) -> tuple[Any, dict[str, Any]]:
     """Build a built-in network with random parameters, the same at every call, or read an exported one.
 
     Args:
         name_or_path: e.g. "resnet_18-224", or a .pt2 file of `torch.export.save`.
+        earlier: as `prepared` has it, for a file.
 
     Returns:
         The Relax module, and its parameters by name; an exported one's are constants of it.
@@ -31,7 +32,7 @@ def network_from(name_or_path: str) -> tuple[Any, dict[str, Any]]:
         NetworkError: no network has that name here, or the file cannot be read.
     """
     if is_file(name_or_path):
-        return _exported(Path(name_or_path))
+        return _exported(Path(name_or_path), earlier)
     key, size, batch = parse_name(name_or_path)
     if key not in BUILDERS:
         raise NetworkError(
@@ -74,7 +75,7 @@ def tasks_of(module: Any, target: Any) -> list[Any]:
     return [task for task in tasks if is_schedulable(task.dispatched[0], target)]
 
 
-def _exported(path: Path) -> tuple[Any, dict[str, Any]]:
+def _exported(path: Path, earlier: bool) -> tuple[Any, dict[str, Any]]:
     import torch
 
     try:
@@ -84,4 +85,4 @@ def _exported(path: Path) -> tuple[Any, dict[str, Any]]:
         raise NetworkError(
             f"{path}: expected a program that torch.export.save wrote, found: {sentence}"
         ) from error
-    return prepared(*relax_of(program)), {}
+    return prepared(*relax_of(program), earlier=earlier), {}

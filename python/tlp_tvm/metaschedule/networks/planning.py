@@ -53,13 +53,16 @@ class TraceTask(PlannedTask):
         return str(self.task.task_name)
 
 
-def plan_tasks(networks: Sequence[str], target: Any, tell: Callable[[str], None]) -> list[TraceTask]:
+def plan_tasks(
+    networks: Sequence[str], target: Any, tell: Callable[[str], None], *, earlier: bool = False
+) -> list[TraceTask]:
     """Split networks into tasks.
 
     Args:
         networks: as `networks.network_from` takes them.
         target: TVM's target.
         tell: receives a line before each step.
+        earlier: as `prepared` has it.
 
     Returns:
         Each task once, in the order of the networks.
@@ -69,7 +72,7 @@ def plan_tasks(networks: Sequence[str], target: Any, tell: Callable[[str], None]
     """
 
     def tasks_of_network(network: str) -> Iterator[tuple[TraceTask, int]]:
-        module, _ = network_from(network)
+        module, _ = network_from(network, earlier=earlier)
         return ((TraceTask(task), int(task.weight)) for task in tasks_of(module, target))
 
     return each_once(networks, canonical_name, tasks_of_network, tell)

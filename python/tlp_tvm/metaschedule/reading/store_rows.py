@@ -16,6 +16,7 @@ from tlp_tvm.errors import NetworkError, TuningError
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.metaschedule.graph.fusing import without_weights
 from tlp_tvm.metaschedule.loading.locate import load_tvm
+from tlp_tvm.metaschedule.networks.builtin import is_file
 from tlp_tvm.metaschedule.networks.planning import plan_tasks
 from tlp_tvm.metaschedule.reading.traces import applied
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
@@ -42,14 +43,22 @@ def rebuilt_modules(
     while network := most_wanted(wanted.values(), tried):
         tried.add(network)
         tell(f"per-store features: splitting {network} into tasks, {len(wanted)} still to be found")
-        try:
-            found = plan_tasks([network], target, lambda _: None)
-        except (NetworkError, TuningError):
-            continue
-        for task in found:
-            for module in (task.module, without_weights(task.module)):  # as older records have it
+        for earlier in (False, True) if is_file(network) else (False,):
+            for module in _modules_of(network, target, earlier):
                 if wanted.pop(key := workload_key(module), None) is not None:
                     yield key, module
+            if not any(network in networks for networks in wanted.values()):
+                break
+
+
+def _modules_of(network: str, target: Any, earlier: bool) -> Iterator[Any]:
+    """Tasks of a network, in each form that records may have; none where it cannot be split."""
+    try:
+        found = plan_tasks([network], target, lambda _: None, earlier=earlier)
+    except (NetworkError, TuningError):
+        return
+    for task in found:
+        yield from (task.module, without_weights(task.module))  # as older records have it
 
 
 def rows_of(module: Any, target: Any, traces: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
