@@ -154,6 +154,7 @@ dataset: $(VENV)/.package  ## build the datasets of the shipped models from data
 	$(BIN)/tlp-tvm dataset stats build/dataset-metaschedule --html build/dataset-metaschedule.html
 	$(BIN)/tlp-tvm dataset build datasets/cold-zen5-metaschedule datasets/cold-zen5-wide-metaschedule \
 	  datasets/cold-zen3-metaschedule datasets/cold-zen3-chosen-metaschedule \
+	  datasets/cold-zen3-again-metaschedule \
 	  --replace --out build/dataset-x86-metaschedule
 
 pretrained: dataset $(MS_VENV)/.package  ## train the shipped models again

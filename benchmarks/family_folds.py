@@ -62,6 +62,7 @@ SOURCES = {
         "datasets/cold-zen5-wide-metaschedule",
         "datasets/cold-zen3-metaschedule",
         "datasets/cold-zen3-chosen-metaschedule",
+        "datasets/cold-zen3-again-metaschedule",
     ),
 }
 """By framework, whose preset layout has its name."""

@@ -39,6 +39,7 @@ TRAINED_ON = {
         "cold-zen5-wide-metaschedule",
         "cold-zen3-metaschedule",
         "cold-zen3-chosen-metaschedule",
+        "cold-zen3-again-metaschedule",
     ),
 }
 """Model -> folders of `datasets/`."""
