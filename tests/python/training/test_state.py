@@ -89,7 +89,8 @@ have made of it: finished.safetensors and finished.jsonl. Never written again.""
 
 def test_a_run_of_the_first_version_resumes_to_its_weights(tmp_path: Path) -> None:
     files = sorted((DATASETS / "epyc" / "epyc-avx2-1c" / "train").glob("*.json.gz"))[:8]
-    data = load_measured(files, FeatureLayout.preset("ansor"))
+    of_then = json.loads((DATA / "model-v1" / "tiny" / "config.json").read_text())["layout"]
+    data = load_measured(files, FeatureLayout.from_dict(of_then | {"length": 56}))
     model = TLPSettings.of_layout(data.layout, 1, hidden=8, dropout=0.1)
     settings = TrainSettings(epochs=4, learning_rate=5e-3, batch_programs=64, list_programs=16, average=0.5)
     shutil.copy(FROZEN / STATE, tmp_path)
