@@ -22,6 +22,8 @@ from tlp_tvm.metaschedule.reading.traces import applied, extract_traces
 from tlp_tvm.metaschedule.search.tvms_sample import drawn, ready_search
 from tlp_tvm.metaschedule.search.zero_shot import MOST_WORK, POPULATION, choose_program, operations
 
+pytestmark = pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch's own
+
 
 def softmax_of(size: int) -> tuple[Any, Any]:
     """A network of one softmax, and a target."""
@@ -37,7 +39,13 @@ def result_of(module: Any, x: torch.Tensor) -> Any:
     return found
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def prepared_alike(network: torch.nn.Module, x: torch.Tensor) -> Any:
+    """A network as MetaSchedule gets it, which gives what torch gives."""
+    module = prepared(*relax_of(torch.export.export(network.eval(), (x,))))
+    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+    return module
+
+
 def test_batch_norms_are_folded_and_convolutions_have_channels_last() -> None:
     torch.manual_seed(0)
     norm = torch.nn.BatchNorm2d(8)
@@ -47,15 +55,13 @@ def test_batch_norms_are_folded_and_convolutions_have_channels_last() -> None:
     ).eval()
     x = torch.randn(1, 3, 10, 10)
 
-    module = prepared(*relax_of(torch.export.export(network, (x,))))
+    module = prepared_alike(network, x)
 
     text = module.script()
     assert "batch_norm" not in text
     assert len(re.findall(r'conv2d\([^\n]*data_layout="NHWC"', text)) == 2
-    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_programs_that_compute_over_and_over_are_not_chosen() -> None:
     tasks = [TraceTask(task) for task in tasks_of(*softmax_of(1000))]
     (task,) = [task for task in tasks if "softmax" in task.desc]
@@ -76,7 +82,6 @@ def test_programs_that_compute_over_and_over_are_not_chosen() -> None:
     assert operations(chosen.mod) <= MOST_WORK * task.flop
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_what_weights_alone_give_is_computed_as_tvm_computes_it() -> None:
     torch.manual_seed(0)
     norm = torch.nn.BatchNorm2d(8)
@@ -94,7 +99,6 @@ def test_what_weights_alone_give_is_computed_as_tvm_computes_it() -> None:
     tvm.ir.assert_structural_equal(clean(ours), clean(theirs))
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 @pytest.mark.parametrize(
     ("widths", "value", "stays"),
     [
@@ -102,6 +106,7 @@ def test_what_weights_alone_give_is_computed_as_tvm_computes_it() -> None:
         ((0, 0, 0, 0), 2.0, False),
         ((0, 1, 2, 3), 0.0, False),
         ((0, 1, 2, 3), 2.0, True),
+        ((-1, 1, 2, 3), 0.0, True),
         ((1, 1, 2, 3, 0, 2), 0.0, True),
     ],
 )
@@ -120,13 +125,11 @@ def test_zeros_around_images_are_padding_of_convolutions(
 
     torch.manual_seed(0)
     network, x = Padded().eval(), torch.randn(2, 3, 11, 12)
-    module = prepared(*relax_of(torch.export.export(network, (x,))))
+    module = prepared_alike(network, x)
 
     assert ("R.nn.pad" in module.script()) == stays
-    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_what_is_done_number_by_number_keeps_the_channels_last() -> None:
     class Block(torch.nn.Module):
         """As in MobileNetV2, and as in ConvNeXt."""
@@ -145,14 +148,12 @@ def test_what_is_done_number_by_number_keeps_the_channels_last() -> None:
 
     torch.manual_seed(0)
     network, x = Block().eval(), torch.randn(2, 3, 10, 12)
-    module = prepared(*relax_of(torch.export.export(network, (x,))))
+    module = prepared_alike(network, x)
 
     text = module.script()
     assert text.count("R.permute_dims") == 2, "of what is given, and of what is flattened"
-    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_channels_are_last_where_the_conversion_of_tvm_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(_layouts: Any) -> Any:
         raise RuntimeError("std::bad_alloc")
@@ -164,18 +165,15 @@ def test_channels_are_last_where_the_conversion_of_tvm_fails(monkeypatch: pytest
         torch.nn.Conv2d(8, 8, 3, groups=8),
     ).eval()
     x = torch.randn(1, 4, 11, 10)
-    exported = relax_of(torch.export.export(network, (x,)))
     monkeypatch.setattr(load_tvm().relax.transform, "ConvertLayout", failing)
 
-    module = prepared(*exported)
+    module = prepared_alike(network, x)
 
     text = module.script()
     assert len(re.findall(r'conv2d\([^\n]*data_layout="NHWC"', text)) == 2
     assert text.count("R.permute_dims") == 2, "of what is given, and of what the network gives"
-    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_activation_and_residual_sum_are_done_to_the_matrix_of_a_linear_layer() -> None:
     class Block(torch.nn.Module):
         def __init__(self) -> None:
@@ -189,15 +187,13 @@ def test_activation_and_residual_sum_are_done_to_the_matrix_of_a_linear_layer() 
 
     torch.manual_seed(0)
     network, x = Block().eval(), torch.randn(2, 5, 8)
-    module = prepared(*relax_of(torch.export.export(network, (x,))))
+    module = prepared_alike(network, x)
 
     shapes = re.findall(r'Tensor\(\(([0-9, ]+)\), dtype="float32"\) = R\.([a-z_.]+)', module.script())
     found = {name: len(shape.split(",")) for shape, name in shapes}
     assert (found["nn.gelu_tanh"], found["matmul"], found["nn.relu"]) == (2, 2, 3)
-    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_convolutions_of_one_pixel_are_products_that_end_what_is_fused() -> None:
     class Gated(torch.nn.Module):
         """As in EfficientNet."""
@@ -212,7 +208,7 @@ def test_convolutions_of_one_pixel_are_products_that_end_what_is_fused() -> None
 
     torch.manual_seed(0)
     network, x = Gated().eval(), torch.randn(2, 8, 6, 5)
-    module = prepared(*relax_of(torch.export.export(network, (x,))))
+    module = prepared_alike(network, x)
 
     text = module.script()
     assert "conv2d" not in text
@@ -220,10 +216,8 @@ def test_convolutions_of_one_pixel_are_products_that_end_what_is_fused() -> None
         "matmul" in task.task_name and "multiply" in task.task_name
         for task in tasks_of(module, target_of("llvm -num-cores=2"))
     )
-    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 @pytest.mark.parametrize(
     ("axes", "kept", "product"),
     [((2, 3), True, True), ((2, 3), False, True), ((1,), True, False), ((0, 3), False, False)],
@@ -239,13 +233,11 @@ def test_means_over_pixels_are_products(axes: tuple[int, ...], kept: bool, produ
 
     torch.manual_seed(0)
     network, x = Mean().eval(), torch.randn(2, 3, 10, 12)
-    module = prepared(*relax_of(torch.export.export(network, (x,))))
+    module = prepared_alike(network, x)
 
     assert ("matmul" in module.script()) == product
-    np.testing.assert_allclose(result_of(module, x), network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_another_shape_of_the_same_numbers_is_no_task() -> None:
     network = torch.nn.Sequential(torch.nn.Softmax(-1), torch.nn.Flatten(), torch.nn.Softmax(-1))
     program = torch.export.export(network, (torch.randn(2, 3, 5),))
@@ -256,7 +248,6 @@ def test_another_shape_of_the_same_numbers_is_no_task() -> None:
     assert all("softmax" in task.task_name for task in tasks)
 
 
-@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 @pytest.mark.parametrize("open_batch", [False, True])
 def test_means_of_other_numbers_or_open_shapes_stay_means(open_batch: bool) -> None:
     network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.AdaptiveAvgPool2d(1)).eval()

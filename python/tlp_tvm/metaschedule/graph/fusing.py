@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tlp_tvm.metaschedule.graph.replaced_calls import is_call
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 
 WEIGHTS = "layout_free_buffers"
@@ -111,7 +112,6 @@ def without_weights(module: Any) -> Any:
 
 def _constants(module: Any) -> dict[Any, list[int]]:
     """Functions of a network, and the places of what is constant wherever they are called."""
-    from tvm import relax
     from tvm.ir.expr import GenericConst
 
     main = module["main"]
@@ -120,7 +120,7 @@ def _constants(module: Any) -> dict[Any, list[int]]:
     for block in main.body.blocks:
         for binding in block.bindings:
             call = binding.value
-            if isinstance(call, relax.Call) and getattr(call.op, "name", "") == "relax.call_tir":
+            if is_call(call, "relax.call_tir"):
                 name, given = call.args[0], call.args[1].fields
                 places = {i for i, x in enumerate(given) if isinstance(x, GenericConst) or x in fixed}
                 found[name] = found.get(name, places) & places

@@ -10,9 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tlp_tvm.metaschedule.graph.replaced_calls import Emit, with_calls_replaced
+from tlp_tvm.metaschedule.graph.replaced_calls import (
+    CONVOLUTION,
+    Emit,
+    convolution_like,
+    is_call,
+    with_calls_replaced,
+)
 
-_PAD, _CONVOLUTION = "relax.nn.pad", "relax.nn.conv2d"
+_PAD = "relax.nn.pad"
 
 
 def with_paddings_folded(module: Any) -> Any:
@@ -26,38 +32,18 @@ def with_paddings_folded(module: Any) -> Any:
 
 def _folded(call: Any, bound: Sequence[Any], _emit: Emit) -> Any:
     """What stands for a call; None where it stays."""
-    name = str(call.op.name)
-    if name == _PAD:
+    if is_call(call, _PAD):
         return call.args[0] if not any(_widths(call)) else None
-    if name != _CONVOLUTION or not _pads_with_zeros(bound[0]):
+    if not is_call(call, CONVOLUTION) or not is_call(bound[0], _PAD) or call.attrs.data_layout != "NCHW":
         return None
-    from tvm import relax
-
-    widths, attributes = _widths(bound[0]), call.attrs
-    if attributes.data_layout != "NCHW" or any(widths[:4]):
+    pad = bound[0].attrs
+    of_zeros = str(pad.pad_mode) == "constant" and float(pad.pad_value) == 0
+    widths = _widths(bound[0])
+    if not of_zeros or any(widths[:4]) or min(widths) < 0:  # below 0 it cuts
         return None
-    top, bottom, left, right = widths[4:]
-    padding = [int(each) for each in attributes.padding]  # top, left, bottom, right
-    return relax.op.nn.conv2d(
-        bound[0].args[0],
-        call.args[1],
-        strides=attributes.strides,
-        padding=[a + b for a, b in zip(padding, (top, left, bottom, right), strict=True)],
-        dilation=attributes.dilation,
-        groups=attributes.groups,
-        data_layout=attributes.data_layout,
-        kernel_layout=attributes.kernel_layout,
-        out_layout=attributes.out_layout,
-        out_dtype=attributes.out_dtype,
-    )
-
-
-def _pads_with_zeros(bound: Any) -> bool:
-    from tvm import relax
-
-    if not isinstance(bound, relax.Call) or str(getattr(bound.op, "name", "")) != _PAD:
-        return False
-    return str(bound.attrs.pad_mode) == "constant" and float(bound.attrs.pad_value) == 0
+    before, behind = widths[4::2], widths[5::2]
+    padding = [int(own) + more for own, more in zip(call.attrs.padding, before + behind, strict=True)]
+    return convolution_like(call, bound[0].args[0], call.args[1], padding=padding)
 
 
 def _widths(call: Any) -> list[int]:

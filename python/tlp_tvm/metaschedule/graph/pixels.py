@@ -11,9 +11,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tlp_tvm.metaschedule.graph.replaced_calls import Emit, kind_of, shape_of, with_calls_replaced
-
-_CONVOLUTION = "relax.nn.conv2d"
+from tlp_tvm.metaschedule.graph.replaced_calls import (
+    CONVOLUTION,
+    Emit,
+    is_call,
+    kind_of,
+    shape_of,
+    with_calls_replaced,
+)
 
 
 def with_products_for_pixels(module: Any) -> Any:
@@ -29,7 +34,7 @@ def _product(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
     """A convolution as a product; None where it reads more than a pixel, or is another call."""
     from tvm import ir, relax
 
-    if str(call.op.name) != _CONVOLUTION or not isinstance(bound[1], ir.GenericConst):
+    if not is_call(call, CONVOLUTION) or not isinstance(bound[1], ir.GenericConst):
         return None
     given, weights, result = (shape_of(each) for each in (call.args[0], call.args[1], call))
     layouts = (str(call.attrs.data_layout), str(call.attrs.kernel_layout))
@@ -40,4 +45,4 @@ def _product(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
     matrix = relax.const(bound[1].value.numpy().reshape(weights[2:]), kind_of(call.args[1]))
     row = emit(relax.op.reshape(call.args[0], (given[0], given[3])))
     kind = str(call.attrs.out_dtype or "") or None
-    return relax.op.reshape(emit(relax.op.matmul(row, emit(matrix), out_dtype=kind)), result)
+    return relax.op.reshape(emit(relax.op.matmul(row, matrix, out_dtype=kind)), result)

@@ -7,6 +7,18 @@ from typing import Any
 
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 
+CONVOLUTION = "relax.nn.conv2d"
+_ATTRIBUTES = (
+    "strides",
+    "padding",
+    "dilation",
+    "groups",
+    "data_layout",
+    "kernel_layout",
+    "out_layout",
+    "out_dtype",
+)
+
 Emit = Callable[[Any], Any]
 """Binds an expression to a variable, which it returns."""
 
@@ -40,6 +52,35 @@ def with_calls_replaced(module: Any, replacement: Replacement) -> Any:
         if isinstance(function, relax.Function):
             replacer.builder_.update_func(name, replacer.visit_expr(function))
     return replacer.builder_.get()
+
+
+def is_call(expression: Any, operator: str) -> bool:
+    """Whether an expression is a call of an operator.
+
+    Args:
+        expression: also None, as what a parameter is bound to.
+        operator: e.g. "relax.reshape".
+    """
+    load_tvm()
+    from tvm import relax
+
+    return isinstance(expression, relax.Call) and str(getattr(expression.op, "name", "")) == operator
+
+
+def convolution_like(call: Any, data: Any, weights: Any, **changed: Any) -> Any:
+    """A convolution with the attributes of another, but for those that are given.
+
+    Args:
+        call: of `CONVOLUTION`.
+        data: what the new one reads.
+        weights: of the new one.
+        changed: attributes by name.
+    """
+    load_tvm()
+    from tvm import relax
+
+    known = {name: getattr(call.attrs, name) for name in _ATTRIBUTES}
+    return relax.op.nn.conv2d(data, weights, **(known | changed))
 
 
 def shape_of(expression: Any) -> tuple[int, ...] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tlp_tvm.metaschedule.graph.replaced_calls import Emit, shape_of, with_calls_replaced
+from tlp_tvm.metaschedule.graph.replaced_calls import Emit, is_call, shape_of, with_calls_replaced
 from tlp_tvm.metaschedule.graph.transposes import OF_ONE, OF_TWO
 
 Shape = tuple[int, ...]
@@ -30,12 +30,12 @@ def _moved(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
     """What stands for a call; None where it stays."""
     from tvm import relax
 
-    name, shape = str(call.op.name), shape_of(call)
+    shape = shape_of(call)
     if shape is None:
         return None
-    if name == _RESHAPE:
-        return _reshaped(call.args[0], bound[0], shape) if _is_reshape(bound[0]) else None
-    operator = name.removeprefix("relax.")
+    if is_call(call, _RESHAPE):
+        return _reshaped(call.args[0], bound[0], shape) if is_call(bound[0], _RESHAPE) else None
+    operator = str(call.op.name).removeprefix("relax.")
     matrices = [matrix for each in bound if (matrix := _matrix(each)) and shape_of(each) == shape]
     if not matrices or operator not in (*OF_ONE, *OF_TWO):
         return None
@@ -65,17 +65,11 @@ def _reshaped(given: Any, bound: Any, shape: Shape) -> Any:
     """An expression in another shape, by one reshape or none."""
     from tvm import relax
 
-    inner = bound.args[0] if _is_reshape(bound) else given
+    inner = bound.args[0] if is_call(bound, _RESHAPE) else given
     return inner if shape_of(inner) == shape else relax.op.reshape(inner, shape)
 
 
 def _matrix(bound: Any) -> Shape:
     """The shape of the matrix whose numbers an expression has in another; empty of another expression."""
-    shape = shape_of(bound.args[0]) if _is_reshape(bound) else None
+    shape = shape_of(bound.args[0]) if is_call(bound, _RESHAPE) else None
     return shape if shape is not None and len(shape) == 2 else ()
-
-
-def _is_reshape(bound: Any) -> bool:
-    from tvm import relax
-
-    return isinstance(bound, relax.Call) and str(getattr(bound.op, "name", "")) == _RESHAPE

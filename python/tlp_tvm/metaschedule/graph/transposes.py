@@ -12,15 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from tlp_tvm.metaschedule.graph.replaced_calls import Emit, kind_of, shape_of, with_calls_replaced
+from tlp_tvm.metaschedule.graph.replaced_calls import (
+    CONVOLUTION,
+    Emit,
+    convolution_like,
+    is_call,
+    kind_of,
+    shape_of,
+    with_calls_replaced,
+)
 
-_TRANSPOSE, _CONVOLUTION = "relax.permute_dims", "relax.nn.conv2d"
+_TRANSPOSE = "relax.permute_dims"
 _BACK = (0, 3, 1, 2)
 """The order of axes that has the channels first, of an image with channels last."""
 
 OF_ONE = (
     "clip",
-    "relu",
     "nn.relu",
     "nn.leakyrelu",
     "nn.gelu",
@@ -45,22 +52,15 @@ def with_channels_last(module: Any) -> Any:
 def _channels_last(call: Any, _bound: Sequence[Any], emit: Emit) -> Any:
     from tvm import relax
 
-    layouts = (call.attrs.data_layout, call.attrs.kernel_layout) if str(call.op.name) == _CONVOLUTION else ()
-    if layouts != ("NCHW", "OIHW"):
+    if not is_call(call, CONVOLUTION) or (call.attrs.data_layout, call.attrs.kernel_layout) != (
+        "NCHW",
+        "OIHW",
+    ):
         return None
-    orders = ([0, 2, 3, 1], [2, 3, 1, 0])
-    given = [emit(relax.op.permute_dims(each, order)) for each, order in zip(call.args, orders, strict=True)]
-    convolution = relax.op.nn.conv2d(
-        *given,
-        strides=call.attrs.strides,
-        padding=call.attrs.padding,
-        dilation=call.attrs.dilation,
-        groups=call.attrs.groups,
-        data_layout="NHWC",
-        kernel_layout="HWIO",
-        out_dtype=call.attrs.out_dtype,
-    )
-    return relax.op.permute_dims(emit(convolution), list(_BACK))
+    data = emit(relax.op.permute_dims(call.args[0], [0, 2, 3, 1]))
+    weights = emit(relax.op.permute_dims(call.args[1], [2, 3, 1, 0]))
+    layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO", "out_layout": "NHWC"}
+    return relax.op.permute_dims(emit(convolution_like(call, data, weights, **layouts)), list(_BACK))
 
 
 def with_transposes_behind(module: Any) -> Any:
@@ -76,18 +76,16 @@ def _moved(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
     """What stands for a call; None where it stays."""
     from tvm import relax
 
-    name = str(call.op.name)
-    if name == _TRANSPOSE:
+    if is_call(call, _TRANSPOSE):
         return _transposed(call, bound)
-    operator = name.removeprefix("relax.")
+    operator = str(call.op.name).removeprefix("relax.")
     if operator in OF_ONE and _is_back(bound[0]):
         given = [bound[0].args[0], *call.args[1:]]
     elif operator in OF_TWO and any(map(_is_back, bound)):
-        operands = [_last(each, value, emit) for each, value in zip(call.args, bound, strict=True)]
-        if None in operands:
-            return None
-        given = operands
+        given = [_last(each, value) for each, value in zip(call.args, bound, strict=True)]
     else:
+        return None
+    if None in given:
         return None
     return relax.op.permute_dims(emit(relax.Call(call.op, given, call.attrs)), list(_BACK))
 
@@ -96,16 +94,18 @@ def _transposed(call: Any, bound: Sequence[Any]) -> Any:
     """A transpose of a transpose as one, and none where it leaves all axes; None of another expression."""
     from tvm import relax
 
-    axes, given = _axes(call), call.args[0]
-    before = _axes(bound[0])
-    if axes is not None and before is not None:
+    axes, before = _axes(call), _axes(bound[0])
+    if axes is None:
+        return None
+    given = call.args[0]
+    if before is not None:
         axes, given = [before[axis] for axis in axes], bound[0].args[0]
-    if axes == sorted(axes or [1, 0]):
+    if axes == sorted(axes):
         return given
-    return None if before is None or axes is None else relax.op.permute_dims(given, axes)
+    return None if before is None else relax.op.permute_dims(given, axes)
 
 
-def _last(given: Any, bound: Any, emit: Emit) -> Any:
+def _last(given: Any, bound: Any) -> Any:
     """An operand as it is read with channels last; None where it would have to be transposed for that."""
     from tvm import ir, relax, tirx
 
@@ -117,7 +117,7 @@ def _last(given: Any, bound: Any, emit: Emit) -> Any:
     if not isinstance(bound, ir.GenericConst) or shape is None or len(shape) > len(_BACK):
         return None
     value = bound.value.numpy().reshape([1] * (len(_BACK) - len(shape)) + list(shape))
-    return emit(relax.const(np.ascontiguousarray(value.transpose(np.argsort(_BACK))), kind_of(given)))
+    return relax.const(np.ascontiguousarray(value.transpose(np.argsort(_BACK))), kind_of(given))
 
 
 def _is_back(bound: Any) -> bool:
@@ -127,8 +127,6 @@ def _is_back(bound: Any) -> bool:
 
 def _axes(bound: Any) -> list[int] | None:
     """The order of axes that a transpose gives; None of another expression."""
-    from tvm import relax
-
-    if not isinstance(bound, relax.Call) or str(getattr(bound.op, "name", "")) != _TRANSPOSE:
+    if not is_call(bound, _TRANSPOSE) or bound.attrs.axes is None:
         return None
-    return None if bound.attrs.axes is None else [int(axis) for axis in bound.attrs.axes]
+    return [int(axis) for axis in bound.attrs.axes]

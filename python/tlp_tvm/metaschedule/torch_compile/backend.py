@@ -147,12 +147,10 @@ class CompiledGraph:
 
     def _take(self, taken: list[int], arguments: Sequence[Any]) -> None:
         """Sort the places of arguments; what a call must look at is little, as it is looked at in each."""
-        places = range(len(arguments))
-        self._taken = taken
-        self._parameters = [
-            i for i in places if i not in set(taken) and isinstance(arguments[i], torch.Tensor)
-        ]
-        self._not_fixed = [i for i in places if i not in set(self._parameters)]
+        self._taken, differing = taken, set(taken)
+        for i, each in enumerate(arguments):
+            fixed = isinstance(each, torch.Tensor) and i not in differing
+            (self._parameters if fixed else self._not_fixed).append(i)
 
     def _fixed_now(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """What tells whether parameters are still those that were compiled."""
