@@ -169,7 +169,7 @@ void Encoder::AlignedRow(const Primitive& primitive, const PrimitiveSequence& se
         break;
       case As::kNumber:
         *column = Scale(*value, rule.scaling, log_table);
-        if (rule.twos >= 0) row[rule.twos] = Twos(*value, rule.scaling);
+        if (rule.twos) row[*rule.twos] = Twos(*value, rule.scaling);
         break;
       case As::kCategory:
         if (*value >= 0 && *value < rule.columns) {
@@ -184,9 +184,9 @@ void Encoder::AlignedRow(const Primitive& primitive, const PrimitiveSequence& se
         for (std::int64_t k = 0; k < shown; ++k) {
           column[k] = Scale(value[1 + k], rule.scaling, log_table);
         }
-        if (rule.twos >= 0) {
+        if (rule.twos) {
           for (std::int64_t k = 0; k < shown; ++k) {
-            row[rule.twos + k] = Twos(value[1 + k], rule.scaling);
+            row[*rule.twos + k] = Twos(value[1 + k], rule.scaling);
           }
         }
         report->cut_columns += *value - shown;

@@ -44,8 +44,8 @@ void CheckRule(const FieldRule& rule, const FieldSpec& field, const std::string&
     throw LayoutError(where + ": expected an encoding that fits the field's type, found another");
   }
   CheckColumns(rule.column, rule.columns, where + ": expected columns", layout);
-  if (rule.twos == -1) return;
-  CheckColumns(rule.twos, rule.columns, where + ": expected columns of \"twos\"", layout);
+  if (!rule.twos) return;
+  CheckColumns(*rule.twos, rule.columns, where + ": expected columns of \"twos\"", layout);
 }
 
 }  // namespace

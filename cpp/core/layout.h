@@ -6,6 +6,7 @@
 #define TLP_TVM_CORE_LAYOUT_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -37,7 +38,7 @@ struct FieldRule {
   int column = 0;
   int columns = 1;
   Scaling scaling;
-  int twos = -1;  ///< first of as many columns for how often two divides each number; -1: none
+  std::optional<int> twos;  ///< first of as many columns for how often two divides each number
 };
 
 /*! \brief Token values of the names of one field; a name that is not here is counted as unknown. */

@@ -192,6 +192,7 @@ def test_an_entry_that_does_not_fit_is_refused(change: Change, expected: str, tm
         ("SP", "extent", {"log2": None}, '"log2" to be true or false, found None'),
         ("SP", "extent", {"scal": 2}, "no other entries than those of a layout, found 'scal'"),
         ("SP", "lengths", {"twos": 13}, 'columns of "twos" between the one-hot (14) and the width'),
+        ("SP", "lengths", {"twos": -1}, 'columns of "twos" between the one-hot (14) and the width'),
         ("SP", "lengths", {"twos": -2}, 'columns of "twos" between the one-hot (14) and the width'),
         ("SP", "lengths", {"twos": 65}, 'columns of "twos" between the one-hot (14) and the width (68)'),
         ("SP", "lengths", {"twos": True}, '"twos" to be an integer, found True'),
