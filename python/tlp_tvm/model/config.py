@@ -172,17 +172,17 @@ def _platforms(entries: list[Any], where: str) -> tuple[Platform, ...]:
 
 
 def _layout(card: dict[str, Any], where: str) -> FeatureLayout:
-    version = card["layout"].get("version")
-    name = card["layout"].get("name")
-    shipped = isinstance(name, str) and name in PRESETS
-    ours = FeatureLayout.preset(name).to_dict()["version"] if shipped else version
-    other = ModelFileError(
+    """The layout of a description; of an earlier version of one that ships, as it is now."""
+    name, version = card["layout"].get("name"), card["layout"].get("version")
+    now = FeatureLayout.preset(name) if isinstance(name, str) and name in PRESETS else None
+    ours = version if now is None else now.to_dict()["version"]
+    earlier = now is not None and type(version) is int and (name, version) in BEFORE
+    other_version = (
         f'{where}: expected version {ours} of the layout "{name}", found {version}; install the '
         f"tlp_tvm that wrote it ({card['package_version']}), or train the model again"
     )
-    earlier = shipped and type(version) is int and (name, version) in BEFORE
     if version != ours and not earlier:
-        raise other
+        raise ModelFileError(other_version)
     try:
         layout = FeatureLayout.from_dict(card["layout"])
     except LayoutError as error:
@@ -192,11 +192,11 @@ def _layout(card: dict[str, Any], where: str) -> FeatureLayout:
             f'{where}: expected the layout "{name}" with digest {card["layout_digest"]}, which the model was '
             f"trained on, found {layout.digest}; its vocabulary or columns were changed: restore the file"
         )
-    if not earlier:
+    if now is None or not earlier:
         return layout
-    later = FeatureLayout.preset(name).with_shape(length=layout.length)
+    later = now.with_shape(length=layout.length)
     if _before(later, version).digest != layout.digest:
-        raise other
+        raise ModelFileError(other_version)
     return later
 
 

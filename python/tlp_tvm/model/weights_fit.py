@@ -14,7 +14,6 @@ from tlp_tvm.model.tlp import TLP, TLPSettings
 
 CURE = "restore the file, or train the model again"
 
-
 FIRST = ".widen.0.weight"
 """Ending of the names of weights that columns of embeddings are multiplied by, (hidden, E)."""
 
@@ -26,9 +25,9 @@ def with_later_columns(config: ModelConfig, weights: Mapping[str, Tensor]) -> di
         config: of the model.
         weights: as its file has them.
     """
-    more = config.layout.width - config.columns
     if not config.columns:
         return dict(weights)
+    more = config.layout.width - config.columns
     return {
         name: pad(tensor, (0, more))
         if name.endswith(FIRST) and tensor.shape[1:] == (config.columns,)
