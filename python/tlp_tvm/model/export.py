@@ -109,7 +109,9 @@ def load_exported(path: str | os.PathLike[str]) -> ScoringModel:
         return ScoringModel(file.stem, config, network)
     _check_network(file, replace(config.settings, width=config.columns), network)
     if weights := network.state_dict():
-        network = TLP.with_weights(config.settings, with_later_columns(config, weights))
+        wider = TLP.with_weights(config.settings, with_later_columns(config, weights))
+        with _torchscript():
+            network = torch.jit.script(wider.eval().requires_grad_(False))
     else:
         network = _OfFirstColumns(network, config.columns)
     return ScoringModel(file.stem, config, network)

@@ -46,11 +46,11 @@ def test_every_loss_ranks_programs_of_a_real_task(loss: Loss, tmp_path: Path) ->
     model_settings = tiny_settings(layout, heads=1, hidden=32)
     found = []
     for seed in range(3):
-        settings = TrainSettings(loss=loss, epochs=60, learning_rate=5e-3, average=0.5, seed=seed)
+        settings = TrainSettings(loss=loss, epochs=120, learning_rate=5e-3, average=0.5, seed=seed)
         folder = tmp_path / str(seed)
         folder.mkdir()
         trained = train(data, None, model_settings, settings, folder, device="cpu")
-        assert trained.best_epoch == 60
+        assert trained.best_epoch == 120
         found.append(validate(trained.weights, model_settings, data, CPU)["spearman"])
     assert mean(found) - 3 * stdev(found) / len(found) ** 0.5 > 0.2, found
 
