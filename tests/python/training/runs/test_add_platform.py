@@ -52,7 +52,8 @@ def test_the_new_head_is_the_mean_of_the_others_and_they_are_as_before(dataset: 
         before, after = network(x), grown(x)
     assert torch.equal(before, after[:, :heads])
     mean = before.mean(1)
-    assert np.corrcoef(mean, after[:, heads])[0, 1] > 0.95  # of random heads of 16 columns: 45 of 48 such networks
+    # Of random heads of 16 columns: 45 of 48 such networks.
+    assert np.corrcoef(mean, after[:, heads])[0, 1] > 0.95
     assert {name for name in weights if name not in fixed} == {
         f"members.{m}.heads.{heads}.{layer}.{part}"
         for m in (0, 1)
