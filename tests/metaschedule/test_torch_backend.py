@@ -25,7 +25,7 @@ from tlp_tvm.metaschedule.torch_compile import compile_graph
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import cache
 from tlp_tvm.model.checkpoint import SHIPPED
-from tlp_tvm.model.store_trees import read_store_trees
+from tlp_tvm.model.trees.store_trees import read_store_trees
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_settings import TuneSettings
@@ -343,21 +343,21 @@ def test_blocks_that_a_schedule_made_are_renamed_too() -> None:
 @torch.inference_mode()
 def test_minutes_tune_a_graph_before_its_first_run(monkeypatch: pytest.MonkeyPatch) -> None:
     module, x = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU()).eval(), torch.randn(16, 64)
-    asked: list[float] = []
+    asked: list[TuneSettings] = []
 
-    def four_programs(network: Path, out: Path, *, minutes: float, **how: Any) -> Any:
-        asked.append(minutes)
-        return tune_network(
-            TuneSettings(
-                network=str(network), out=out, trials=4, turns=1, measure=QUICK, measures_per_round=4, **how
-            )
-        )
+    def four_programs(settings: TuneSettings) -> Any:
+        asked.append(settings)
+        return tune_network(replace(settings, trials=4, measure=QUICK, measures_per_round=4, minutes=0.0))
 
-    monkeypatch.setattr(compile_graph, "tune", four_programs)
+    monkeypatch.setattr(compile_graph, "tune_network", four_programs)
     torch.testing.assert_close(compiled(module, minutes=10)(x), module(x))
-    (log,) = cache().glob("tunings/*/run/database_tuning_record.json")
-    assert len(log.read_text().splitlines()) >= 4
-    assert asked == [10]
+    (run,) = cache().glob("tunings/*/run")
+    assert len((run / "database_tuning_record.json").read_text().splitlines()) >= 4
+    [settings] = asked
+    assert settings.minutes == 10
+    # the network is built once, with what was measured, and not timed beside TVM's own schedules
+    assert not (run / "tuned.so").exists()
+    assert json.loads((run / "run.json").read_text())["end_to_end"] is None
 
 
 @torch.inference_mode()
@@ -365,7 +365,7 @@ def test_a_tuning_that_finds_nothing_leaves_the_choice_to_the_model(monkeypatch:
     def nothing(*_: Any, **__: Any) -> Any:
         raise TuningError("expected programs that run, found none")
 
-    monkeypatch.setattr(compile_graph, "tune", nothing)
+    monkeypatch.setattr(compile_graph, "tune_network", nothing)
     module, x = torch.nn.Linear(64, 128).eval(), torch.randn(16, 64)
     torch.testing.assert_close(compiled(module, minutes=10)(x), module(x))
     assert backend_counts().compiled == 1

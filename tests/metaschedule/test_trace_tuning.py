@@ -79,6 +79,24 @@ def test_a_resumed_run_teaches_the_model_what_its_database_holds(
     assert sum(taught) == second.trials
 
 
+def test_the_model_chooses_for_tasks_that_no_time_was_left_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tlp_tvm.metaschedule.search.network_search.spend", first_alone)
+    found = tuned(tmp_path, 8, model="x86-metaschedule")
+    assert sorted(task.trials > 0 for task in found.tasks) == [False] * 3 + [True]
+    assert all(task.chosen for task in found.tasks)
+    assert len(list((tmp_path / CHOICES).glob("*.json"))) == 3
+    assert found.end_to_end is not None
+    assert found.end_to_end.difference < 1e-4
+    a_fresh_process_runs_the_library(tmp_path)
+
+
+def first_alone(searches: Any, _weights: Any, trials: int, _per_round: int, begin: Any, *_: Any) -> None:
+    begin(0)
+    searches[0].one_round(trials)
+
+
 def test_without_measuring_the_model_chooses_and_a_choice_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

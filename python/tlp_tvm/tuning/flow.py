@@ -176,7 +176,7 @@ class _Tuning(Steps):
         with self.step("tasks", "splitting the network into tasks"):
             self.planned = tuner.split()
         folder.write({**before, **self._description(), "planned": self.planned})
-        if tuner.runs_here:
+        if tuner.runs_here and settings.whole:
             began = time.monotonic()
             with self.step("build", "building the network without records"):
                 tuner.build_untuned()
@@ -192,6 +192,8 @@ class _Tuning(Steps):
             raise TuningError(
                 f"{folder.log}: expected programs that run, found none; {_most_common(self.failures)}"
             )
+        if not settings.whole:
+            return self._finish(folder, history, len(known), taken, None, "", (None, [], False, 0))
         began = time.monotonic()
         with self.step("build", "building the network from the records"):
             library, no_library = tuner.build_tuned(folder)
@@ -229,7 +231,8 @@ class _Tuning(Steps):
         tuner.prepare(folder, history)
         weights = [int(task["weight"]) for task in self.planned]
         best = tuner.known(folder, history)
-        deadline = search_ends(self.began, settings.minutes, self.build_s, tuner.builds_after)
+        builds = tuner.builds_after if settings.whole else 0
+        deadline = search_ends(self.began, settings.minutes, self.build_s, builds)
         stop = StopOnInterrupt(deadline)
         gain = None if deadline is None else ExpectedGain(deadline)
 

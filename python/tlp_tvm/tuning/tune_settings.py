@@ -65,6 +65,8 @@ class TuneSettings:
         framework: that searches, one of `framework.FRAMEWORKS`.
         minutes: that this call may take, builds included; at least half of them are for measuring. 0 for no
             limit.
+        whole: whether the network is built, before the search and with what it found, and timed; if not, it
+            ends with the programs.
     """
 
     network: str
@@ -86,6 +88,7 @@ class TuneSettings:
     choose: str = CHOICES[0]
     framework: str = DEFAULT
     minutes: float = 0.0
+    whole: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what is no choice."""
@@ -106,7 +109,8 @@ class TaskResult:
         failures: of those, how many failed.
         first: latency of the first program that ran, seconds; infinity if none did.
         best: lowest latency, seconds, of earlier logs' programs too; infinity if no program ran.
-        chosen: whether the network has a program of the search there; if not, TVM's own schedule.
+        chosen: whether the network has a program that was measured there, or that the model chose; if not,
+            TVM's own schedule.
     """
 
     name: str

@@ -72,6 +72,7 @@ class RelaxTuner:
         self.target = flags_of(self._target)
         self.network = canonical_name(settings.network)
         self._labels: dict[str, float] = {}
+        self._chosen: dict[str, str] = {}
         self._module, self._parameters = network_from(settings.network)
         share_loops_of(load_tvm())
         from tvm.relax.transform import BindParams
@@ -155,10 +156,14 @@ class RelaxTuner:
             stop.check()
             self._observer.round(task.desc)
 
-        scorer, platform = self._cost_model.model, self.platform
-        self._chosen = choose_programs(
-            self._tasks,
-            ModelPrior(scorer, platform),
+        self._chosen = self._choices(self._tasks, folder, on_task)
+
+    def _choices(
+        self, tasks: list[TraceTask], folder: RunFolder, on_task: Callable[[TraceTask], None]
+    ) -> dict[str, str]:
+        return choose_programs(
+            tasks,
+            ModelPrior(self._cost_model.model, self.platform),
             folder.path / CHOICES,
             seed=self._settings.seed,
             threads=cores_of(self._target),
@@ -170,16 +175,18 @@ class RelaxTuner:
             return set(self._chosen)
         pairs = zip(self._tasks, history.best, strict=True)
         self._labels = {task.workload_key: float(best) for task, best in pairs if best < float("inf")}
-        return set(self._labels)
+        if self._learns and self._labels and self._settings.whole:  # TVM's own schedules are much slower
+            left = [task for task in self._tasks if task.workload_key not in self._labels]
+            self._chosen = self._choices(left, folder, lambda task: self._observer.round(task.desc))
+        return self._labels.keys() | self._chosen.keys()
 
     def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
         from tvm.s_tir import meta_schedule as ms
 
+        records = ms.database.MemoryDatabase()
+        add_chosen(records, self._tasks, self._chosen)
         if self._settings.trials:
-            records = _database(folder.path)
-        else:
-            records = ms.database.MemoryDatabase()
-            add_chosen(records, self._tasks, self._chosen)
+            records = ms.database.UnionDatabase(_database(folder.path), records)
         self._tuned = end_to_end.compiled(self._module, self._parameters, self._target, records)
         inputs = end_to_end.random_inputs(self._bound)
         outputs = end_to_end.run_once(self._tuned, inputs, self._target)

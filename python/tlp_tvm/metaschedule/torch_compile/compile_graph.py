@@ -35,7 +35,8 @@ from tlp_tvm.metaschedule.torch_compile.torch_graph import NotTaken, first_line
 from tlp_tvm.model.checkpoint import model_digest
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
-from tlp_tvm.tuning.flow import tune
+from tlp_tvm.tuning.flow import UNBOUNDED_TRIALS, tune_network
+from tlp_tvm.tuning.tune_settings import TuneSettings
 
 SEED = 0
 
@@ -109,9 +110,19 @@ def _tuned(program: torch.export.ExportedProgram, options: BackendOptions, folde
         torch.export.save(program, saved)
         write_whole(file, saved.getvalue())
     run = folder / "run"
-    how: dict[str, Any] = {"framework": "metaschedule", "model": options.model, "target": options.target}
+    settings = TuneSettings(
+        network=str(file),
+        out=run,
+        model=options.model,
+        target=options.target,
+        trials=UNBOUNDED_TRIALS,
+        hide_messages=True,
+        framework="metaschedule",
+        minutes=options.minutes,
+        whole=False,
+    )
     try:
-        tune(file, run, minutes=options.minutes, **how)
+        tune_network(settings)
     except Stopped:
         raise KeyboardInterrupt from None
     except TuningError as error:  # what was measured counts, and the model chooses the rest
