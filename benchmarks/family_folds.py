@@ -37,7 +37,7 @@ from scipy.stats import spearmanr
 
 from tlp_tvm.adapting.informed import both
 from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
-from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees
+from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees, tiles_of
 from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_features
 from tlp_tvm.evaluation.baselines.trained_tlp import TrainedTLP
 from tlp_tvm.evaluation.baselines.xgboost_features import XGBoostFeatures
@@ -129,8 +129,9 @@ def all_scores(corpus: Corpus, features: StoreFeatures, settings: BaselineSettin
     trees, together = (np.full_like(network, np.nan) for _ in range(2))
     fitted, judged = fit_trees(corpus, settings, seed, print), corpus.judged_programs
     rows, _ = features.of(judged)
+    tiles = tiles_of(corpus, judged)
     for column, platform in enumerate(corpus.whole.platforms):
-        trees[judged, column] = fitted.speeds(rows, features.counts[judged], platform.name)
+        trees[judged, column] = fitted.speeds(rows, features.counts[judged], tiles, platform.name)
         together[judged, column] = both(network[judged, column], trees[judged, column])
     random = np.random.default_rng(seed).random(network.shape)
     names = ("random", "network", "trees, one model a platform", "trees, one for all", "network and trees")
@@ -144,6 +145,7 @@ def strangers(
     """(N, P) what trees say that learned from no program of the platform; of several others, their mean."""
     whole, judged = corpus.whole, corpus.judged_programs
     rows, _ = features.of(judged)
+    tiles = tiles_of(corpus, judged)
     found = np.full((len(whole), len(whole.platforms)), np.nan)
     names = [platform.name for platform in whole.platforms]
     for column, name in enumerate(names):
@@ -152,7 +154,7 @@ def strangers(
         hidden = np.arange(len(names)) == column
         without.whole = replace(whole, latencies=np.where(hidden, np.nan, whole.latencies))
         fitted = fit_trees(without, settings, seed, print)
-        speeds = [fitted.speeds(rows, features.counts[judged], each) for each in others]
+        speeds = [fitted.speeds(rows, features.counts[judged], tiles, each) for each in others]
         found[judged, column] = np.mean(speeds, axis=0)
     return found
 

@@ -45,7 +45,7 @@ from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
 from tlp_tvm.metaschedule.networks.planning import TraceTask
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_program
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
-from tlp_tvm.model.store_trees import FILE as TREES
+from tlp_tvm.model.trees.store_trees import FILE as TREES
 
 FOLDS = {
     "residual": (["resnet"], ["resnet_basic-192", "resnet_bottleneck-160-b2"]),

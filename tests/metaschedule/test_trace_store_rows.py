@@ -25,7 +25,7 @@ from tlp_tvm.metaschedule.search import zero_shot
 from tlp_tvm.metaschedule.search.programs import TraceSource
 from tlp_tvm.metaschedule.search.tvms_sample import LAYOUT, drawn, ready_search
 from tlp_tvm.model.scoring import MEAN
-from tlp_tvm.model.store_trees import STORE_WIDTH, StoreTrees
+from tlp_tvm.model.trees.store_trees import STORE_WIDTH, StoreTrees
 
 PROGRAMS = 6
 

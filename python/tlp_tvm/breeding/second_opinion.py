@@ -1,8 +1,8 @@
 """What a model's trees say of programs that TVM has replayed, where nothing of the task is measured yet.
 
 Breeding asks the network alone, thousands of times a second. Of the programs that it finds, TVM lowers some,
-and the trees see what their steps amount to (`model.store_trees`). A search that measures does not ask them:
-of 16 programs that the network chooses to differ one is as fast as the fastest of 16 that both choose.
+and the trees see what their steps amount to (`model.trees`). A search that measures does not ask them: of 16
+programs that the network chooses to differ one is as fast as the fastest of 16 that both choose.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlp_tvm.adapting.informed import both
-from tlp_tvm.model.store_trees import StoreTrees
+from tlp_tvm.breeding.evolution import Found
+from tlp_tvm.breeding.herd_scores import embedded
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.trees.store_trees import StoreTrees
+from tlp_tvm.model.trees.tile_sizes import tile_sizes
 
 RowsOf = Callable[[Sequence[Any]], tuple[NDArray[np.float32], NDArray[np.integer[Any]]]]
 """Programs of a task -> (S, 164) rows of all their stores, and (n,) how many each has."""
@@ -23,15 +27,16 @@ RowsOf = Callable[[Sequence[Any]], tuple[NDArray[np.float32], NDArray[np.integer
 class SecondOpinion:
     """Scores programs of one task by the network and the trees, in units of the network's score."""
 
-    def __init__(self, trees: StoreTrees, platform: str, rows_of: RowsOf) -> None:
+    def __init__(self, trees: StoreTrees, platform: str, rows_of: RowsOf, layout: FeatureLayout) -> None:
         """Prepare.
 
         Args:
             trees: of the model.
             platform: one of theirs.
             rows_of: what the trees read of the task's programs.
+            layout: by which they see how programs are tiled.
         """
-        self._trees, self._platform, self._rows_of = trees, platform, rows_of
+        self._trees, self._platform, self._rows_of, self._layout = trees, platform, rows_of, layout
 
     @classmethod
     def by(cls, model: Any, platform: str, rows_of: RowsOf) -> SecondOpinion | None:
@@ -43,27 +48,20 @@ class SecondOpinion:
             rows_of: as above.
         """
         trees: StoreTrees | None = getattr(model, "trees", None)
-        return None if trees is None or platform not in trees.platforms else cls(trees, platform, rows_of)
+        if trees is None or platform not in trees.platforms:
+            return None
+        return cls(trees, platform, rows_of, FeatureLayout.preset(model.layout.framework))
 
-    def of_programs(self, programs: Sequence[Any], scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Scores of programs, higher is better.
-
-        Args:
-            programs: TVM's.
-            scores: (n,) of the network.
-
-        Returns:
-            (n,); minus infinity for a program that cannot be lowered.
-        """
-        return both(scores, self._trees.speeds(*self._rows_of(programs), self._platform))
-
-    def best(self, replayed: Sequence[tuple[int, Any]], scores: NDArray[np.float32]) -> list[Any]:
+    def best(self, replayed: Sequence[tuple[int, Any]], found: Found) -> list[Any]:
         """Programs in the order of both scores, the best first, without those that cannot be lowered.
 
         Args:
             replayed: places and programs.
-            scores: of the network, by place.
+            found: what was bred, by place.
         """
+        places = np.array([i for i, _ in replayed], np.intp)
         programs = [program for _, program in replayed]
-        known = self.of_programs(programs, scores[np.array([i for i, _ in replayed], np.intp)])
+        tiles = tile_sizes(embedded(found.herd.take(places), self._layout), self._layout)
+        speeds = self._trees.speeds(*self._rows_of(programs), tiles, self._platform)
+        known = both(found.scores[places], speeds)
         return [programs[i] for i in np.argsort(-known, kind="stable") if np.isfinite(known[i])]

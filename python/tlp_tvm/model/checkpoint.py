@@ -15,9 +15,9 @@ from tlp_tvm.errors import ModelFileError
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.config import ModelConfig, read_config
 from tlp_tvm.model.scoring import ScoringModel
-from tlp_tvm.model.store_trees import FILE as TREES
-from tlp_tvm.model.store_trees import read_store_trees
 from tlp_tvm.model.tlp import TLP
+from tlp_tvm.model.trees.store_trees import FILE as TREES
+from tlp_tvm.model.trees.store_trees import read_store_trees
 from tlp_tvm.model.weights_fit import check_weights, with_later_columns
 
 CONFIG = "config.json"

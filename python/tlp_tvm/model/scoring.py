@@ -19,8 +19,8 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.model.config import ModelConfig
 from tlp_tvm.model.native import native_network
-from tlp_tvm.model.store_trees import StoreTrees
 from tlp_tvm.model.tlp import TLP
+from tlp_tvm.model.trees.store_trees import StoreTrees
 
 BATCH = 128
 """Programs per pass on a CPU, chosen so that their data stays in its caches."""

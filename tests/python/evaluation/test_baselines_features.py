@@ -18,7 +18,7 @@ from tlp_tvm.dataset.building.build import build_dataset
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.baselines import BaselineSettings, make_baselines
 from tlp_tvm.evaluation.baselines.informed_ranker import InformedRanker
-from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees
+from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees, tiles_of
 from tlp_tvm.evaluation.baselines.program_records import records_of
 from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, own_file, store_features
 from tlp_tvm.evaluation.corpus import Corpus
@@ -27,7 +27,8 @@ from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metrics.correlation import ranks
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.scoring import ScoringModel
-from tlp_tvm.model.store_trees import STORE_WIDTH
+from tlp_tvm.model.trees.store_trees import STORE_WIDTH
+from tlp_tvm.model.trees.tile_sizes import TILE_WIDTH
 
 LAYOUT = FeatureLayout.preset("ansor")
 NAMES = ["xgboost-features", "xgboost-tvm", "xgboost-tenset", "tenset-mlp"]
@@ -206,11 +207,11 @@ def test_trees_of_all_platforms_rank_what_they_learned(corpus: Corpus, cache: Pa
     told: list[str] = []
     trees = fit_trees(corpus, settings(cache), 0, told.append)
     assert trees.platforms == tuple(platform.name for platform in corpus.whole.platforms)
-    assert len(trees.leaves) == 10
+    assert (len(trees.leaves), trees.tiles) == (10, TILE_WIDTH)
     found = store_features(corpus, cache, print)
     programs = corpus.whole.programs_of(corpus.training_tasks[0])
     rows, _ = found.of(programs)
-    speeds = trees.speeds(rows, found.counts[programs], AVX2)
+    speeds = trees.speeds(rows, found.counts[programs], tiles_of(corpus, programs), AVX2)
     labels = corpus.whole.labels[programs, trees.platforms.index(AVX2)]
     assert np.corrcoef(ranks(speeds), ranks(labels))[0, 1] > 0.7
     again = fit_trees(corpus, settings(cache), 0, told.append)
@@ -240,5 +241,6 @@ def test_a_model_is_ranked_with_its_trees(corpus: Corpus, cache: Path) -> None:
     judged = corpus.judged_programs
     for column, platform in enumerate(trees.platforms):
         alone = network.score(corpus.embeddings(network.layout, judged), platform)
-        speeds = trees.speeds(found.of(judged)[0], found.counts[judged], platform)
+        rows, tiles = found.of(judged)[0], tiles_of(corpus, judged)
+        speeds = trees.speeds(rows, found.counts[judged], tiles, platform)
         np.testing.assert_allclose(ranker.scores(judged, column), both(alone, speeds), rtol=1e-5)

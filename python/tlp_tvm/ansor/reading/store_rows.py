@@ -20,7 +20,7 @@ from tlp_tvm.ansor.networks.network_files import is_network_file
 from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.errors import NetworkError, TuningError
-from tlp_tvm.model.store_trees import stacked
+from tlp_tvm.model.trees.store_trees import stacked
 from tlp_tvm.planned_task import most_wanted
 
 OTHER_TARGETS = ("llvm -mcpu=skylake-avx512", "llvm -mcpu=core-avx2", "llvm -mcpu=nehalem")

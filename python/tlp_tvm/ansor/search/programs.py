@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from tlp_tvm import _core
 from tlp_tvm.adapting.program_source import SPARE, ModelPrior, ProgramSource
-from tlp_tvm.adapting.second_opinion import SecondOpinion
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.records import read_records
@@ -21,6 +20,7 @@ from tlp_tvm.ansor.search.sampling import sample_states
 from tlp_tvm.ansor.search.zero_shot import ASKED
 from tlp_tvm.breeding.evolution import evolve
 from tlp_tvm.breeding.herd_scores import scores_by
+from tlp_tvm.breeding.second_opinion import SecondOpinion
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.record_batch import RecordBatch
 
@@ -57,7 +57,7 @@ class StateSource(ProgramSource):
         new = [i for i, number in enumerate(hashes) if number not in self.known]
         if opinion is not None:
             replayed = stock.replayer.programs(found.herd, new, len(new))
-            return self._inputs(opinion.best(replayed, found.scores)[: count + SPARE])
+            return self._inputs(opinion.best(replayed, found)[: count + SPARE])
         return self._inputs(state for _, state in stock.replayer.programs(found.herd, new, count))
 
     def _block(self, inputs: Sequence[Any]) -> _core.RecordBlock:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.adapting.second_opinion import SecondOpinion
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.tasks import NVIDIA_GPU
@@ -19,6 +18,7 @@ from tlp_tvm.ansor.reading.store_rows import rows_of_states
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.breeding.evolution import evolve
 from tlp_tvm.breeding.herd_scores import model_scores
+from tlp_tvm.breeding.second_opinion import SecondOpinion
 from tlp_tvm.files import write_whole
 
 MADE_UP_COST = 1e9
@@ -89,7 +89,7 @@ def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: i
     places = range(len(found.herd))
     states: Iterable[Any] = (stock.replayer.program(found.herd, i) for i in places)
     if opinion is not None:
-        states = opinion.best(stock.replayer.programs(found.herd, places, count), found.scores)
+        states = opinion.best(stock.replayer.programs(found.herd, places, count), found)
     return next((state for state in states if state is not None and can_be_compiled(task, state)), None)
 
 

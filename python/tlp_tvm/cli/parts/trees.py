@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tlp_tvm.cli.parts.common import console, files_of_networks, print_json, progress_console
 
 if TYPE_CHECKING:
-    from tlp_tvm.model.store_trees import StoreTrees
+    from tlp_tvm.model.trees.store_trees import StoreTrees
 
 
 HEADING = "## Trees\n\n"
@@ -19,9 +19,9 @@ HEADING = "## Trees\n\n"
 def _section(trees: StoreTrees, digest: str) -> str:
     depth = trees.leaves.shape[1].bit_length() - 1
     return (
-        f"{len(trees.leaves)} trees, at most {depth} deep, on TVM's per-store features of the programs of "
-        f"{', '.join(trees.platforms)}, fitted to the training tasks of the dataset with the digest "
-        f"`{digest}`. They judge programs that TVM has lowered, where nothing is measured yet.\n"
+        f"{len(trees.leaves)} trees, at most {depth} deep, on TVM's per-store features and tile sizes of "
+        f"programs of {', '.join(trees.platforms)}, fitted to the training tasks of the dataset with the "
+        f"digest `{digest}`. They judge programs that TVM has lowered, where nothing is measured yet.\n"
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from tlp_tvm.adapting.informed import both
 from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
+from tlp_tvm.evaluation.baselines.pooled_trees import tiles_of
 from tlp_tvm.evaluation.baselines.store_features import store_features
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import ModelRanker, Tell
@@ -38,9 +39,10 @@ class InformedRanker(ModelRanker):
         features = store_features(corpus, settings.cache, tell, settings.network_files)
         self.notes = features.notes(corpus)
         rows, _ = features.of(judged)
+        tiles = tiles_of(corpus, judged)
         for column, platform in enumerate(corpus.whole.platforms):
             if platform.name in self._trees.platforms:
-                speeds = self._trees.speeds(rows, features.counts[judged], platform.name)
+                speeds = self._trees.speeds(rows, features.counts[judged], tiles, platform.name)
                 known = both(self._scores[judged, column], speeds)
                 lowest = known[np.isfinite(known)].min(initial=0.0)
                 self._scores[judged, column] = np.where(np.isfinite(known), known, lowest - 1)

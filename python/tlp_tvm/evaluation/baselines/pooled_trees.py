@@ -1,4 +1,4 @@
-"""Fits the trees that a model asks of programs which TVM has lowered (`model.store_trees`).
+"""Fits the trees that a model asks of programs which TVM has lowered (`model.trees.store_trees`).
 
 Chosen by cross-validation over the families of the training networks: of networks left out, the first choice
 of the network alone reaches .68 of the best speed on a Zen 5, of these trees .76; with one model a platform,
@@ -9,6 +9,7 @@ reaches .66, trees .77.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tlp_tvm.errors import DatasetError
 from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
@@ -17,8 +18,12 @@ from tlp_tvm.evaluation.baselines.store_features import StoreFeatures, store_fea
 from tlp_tvm.evaluation.baselines.training_tables import labelled
 from tlp_tvm.evaluation.baselines.xgboost_features import PARAMETERS, summed_error
 from tlp_tvm.evaluation.corpus import Corpus
-from tlp_tvm.evaluation.rankers import Tell
-from tlp_tvm.model.store_trees import StoreTrees, with_platform
+from tlp_tvm.evaluation.rankers import Programs, Tell
+from tlp_tvm.layout import FeatureLayout
+from tlp_tvm.model.trees.store_trees import StoreTrees, with_platform
+from tlp_tvm.model.trees.tile_sizes import TILE_WIDTH, tile_sizes
+
+TILES = "tile sizes"
 
 
 def fit_trees(corpus: Corpus, settings: BaselineSettings, seed: int, tell: Tell) -> StoreTrees:
@@ -55,7 +60,7 @@ def _fitted(
     for column in range(len(platforms)):
         programs = labelled(corpus, tasks, column, settings.most_programs, seed)
         rows, owner = features.of(programs)
-        tables.append(with_platform(rows, column, len(platforms)))
+        tables.append(with_platform(rows, tiles_of(corpus, programs)[owner], column, len(platforms)))
         owners.append(owner + count)
         labels.append(corpus.whole.labels[programs, column])
         count += len(programs)
@@ -66,4 +71,15 @@ def _fitted(
         settings.rounds,
         obj=summed_error(np.concatenate(owners), np.concatenate(labels)),
     )
-    return StoreTrees.of_dump(booster.get_dump(dump_format="json"), platforms)
+    return StoreTrees.of_dump(booster.get_dump(dump_format="json"), platforms, TILE_WIDTH)
+
+
+def tiles_of(corpus: Corpus, programs: Programs) -> NDArray[np.float32]:
+    """(n, T) tile sizes of programs of a corpus, as `model.trees.tile_sizes` has them."""
+    layout = FeatureLayout.preset(corpus.whole.layout.framework)
+    if TILES not in corpus.kept:
+        whole = np.arange(len(corpus.whole))
+        parts = (corpus.embeddings(layout, part) for part in np.array_split(whole, 1 + len(whole) // 1024))
+        corpus.kept[TILES] = np.concatenate([tile_sizes(part, layout) for part in parts])
+    sizes: NDArray[np.float32] = corpus.kept[TILES][programs]
+    return sizes

@@ -27,7 +27,7 @@ from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Tell
 from tlp_tvm.files import fresh_file
 from tlp_tvm.framework import framework_named
-from tlp_tvm.model.store_trees import STORE_WIDTH
+from tlp_tvm.model.trees.store_trees import STORE_WIDTH
 from tlp_tvm.planned_task import task_id
 
 KEPT = "store features"

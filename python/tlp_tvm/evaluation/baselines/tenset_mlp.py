@@ -26,7 +26,7 @@ from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Programs, Tell, labels_of
 from tlp_tvm.model.losses import FUNCTIONS, Loss
 from tlp_tvm.model.scoring import pick_device
-from tlp_tvm.model.store_trees import STORE_WIDTH
+from tlp_tvm.model.trees.store_trees import STORE_WIDTH
 
 WIDTH = STORE_WIDTH + len(KINDS)
 HIDDEN = 256

@@ -20,7 +20,7 @@ from tlp_tvm.metaschedule.networks.builtin import is_file
 from tlp_tvm.metaschedule.networks.planning import plan_tasks
 from tlp_tvm.metaschedule.reading.traces import applied
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
-from tlp_tvm.model.store_trees import stacked
+from tlp_tvm.model.trees.store_trees import stacked
 from tlp_tvm.planned_task import most_wanted
 
 

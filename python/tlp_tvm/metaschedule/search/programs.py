@@ -83,7 +83,7 @@ class TraceSource(ProgramSource):
         found = evolve(stock, stock.sample, scores, count=wanted, **how)
         if opinion is not None:
             replayed = stock.replayer.programs(found.herd, range(len(found.herd)), wanted)
-            return self._inputs(opinion.best(replayed, found.scores))
+            return self._inputs(opinion.best(replayed, found))
         new: list[Any] = []
         for i in range(len(found.herd)):
             if len(new) == count:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.adapting.program_source import ModelPrior, Prior
-from tlp_tvm.adapting.second_opinion import SecondOpinion
 from tlp_tvm.breeding.evolution import Found, evolve
 from tlp_tvm.breeding.herd_scores import scores_by
+from tlp_tvm.breeding.second_opinion import SecondOpinion
 from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.metaschedule.breeding.trace_stock import SAMPLED, TraceStock
@@ -139,7 +139,8 @@ def opinion_of(task: TraceTask, prior: Prior | None) -> SecondOpinion | None:
     if trees is None:
         return None
     platform = prior.platform if prior.platform in trees.platforms else trees.platforms[0]
-    return SecondOpinion(trees, platform, functools.partial(rows_of_schedules, task.module, task.target))
+    rows_of = functools.partial(rows_of_schedules, task.module, task.target)
+    return SecondOpinion(trees, platform, rows_of, FeatureLayout.preset(LAYOUT))
 
 
 def _best_first(stock: TraceStock, found: Found, opinion: SecondOpinion | None, judged: int) -> Iterator[Any]:
@@ -147,7 +148,7 @@ def _best_first(stock: TraceStock, found: Found, opinion: SecondOpinion | None, 
     places = range(len(found.herd))
     if opinion is not None:
         places, asked = places[judged:], places[:judged]
-        yield from opinion.best(stock.replayer.programs(found.herd, asked, len(asked)), found.scores)
+        yield from opinion.best(stock.replayer.programs(found.herd, asked, len(asked)), found)
     for i in places:
         if (schedule := stock.replayer.program(found.herd, i)) is not None:
             yield schedule

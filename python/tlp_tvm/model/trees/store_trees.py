@@ -2,8 +2,10 @@
 
 A network that reads a program's steps scores any number of programs, before TVM knows them. It does not see
 what the steps amount to: the bytes that a loop touches, and how soon it needs them again. TVM's features of
-lowered programs say that, at some hundred programs a second. A program's score is the sum over its stores, as
-in TVM's own XGBModel; the platform is one more feature, so that platforms share what they have in common.
+lowered programs say that, at some hundred programs a second; how many results the innermost loops keep, they
+do not, so tile sizes are features too (`tile_sizes`), the same for all stores of a program. Its score is the
+sum over its stores, as in TVM's own XGBModel; the platform is one more feature, so that platforms share what
+they have in common.
 
 The file, safetensors: T trees of depth D as heaps, whose node k has the children 2 k + 1 and 2 k + 2.
 `features` (T, 2^D - 1) int16 and `thresholds` float32: values below go left; `leaves` (T, 2^D) float32.
@@ -24,9 +26,10 @@ from safetensors import SafetensorError, safe_open
 
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.files import write_whole
+from tlp_tvm.model.trees.tile_sizes import TILE_WIDTH
 
 FILE = "trees.safetensors"
-FORMAT, FORMAT_VERSION = "tlp-tvm-store-trees", 1
+FORMAT, FORMAT_VERSION = "tlp-tvm-store-trees", 2
 _SAID = "trees"
 """Key of what the file says of itself."""
 
@@ -49,23 +52,32 @@ class StoreTrees:
     """(T, 2^D - 1)"""
     leaves: NDArray[np.float32]
     """(T, 2^D)"""
+    tiles: int = 0
+    """Features between the stores' own and those of platforms: tile sizes of the program; 0 in version 1."""
 
     def speeds(
-        self, rows: NDArray[np.float32], counts: NDArray[np.integer[Any]], platform: str
+        self,
+        rows: NDArray[np.float32],
+        counts: NDArray[np.integer[Any]],
+        tiles: NDArray[np.float32],
+        platform: str,
     ) -> NDArray[np.float64]:
         """Expected speeds of programs.
 
         Args:
             rows: (S, F) features of the stores of all programs, one program after the other.
             counts: (n,) stores of each.
+            tiles: (n, T) tile sizes of each; trees that know of none do not look.
             platform: one of `platforms`.
 
         Returns:
             (n,) relative to the fastest program of the task; minus infinity for a program without stores.
         """
-        table = with_platform(rows, self.platforms.index(platform), len(self.platforms))
-        stores = [self._sums(table[begin : begin + _ROWS]) for begin in range(0, len(table), _ROWS)]
         owner = np.repeat(np.arange(len(counts)), counts)
+        table = with_platform(
+            rows, tiles[owner, : self.tiles], self.platforms.index(platform), len(self.platforms)
+        )
+        stores = [self._sums(table[begin : begin + _ROWS]) for begin in range(0, len(table), _ROWS)]
         values = np.concatenate([np.empty(0), *stores])
         sums = np.bincount(owner, values, minlength=len(counts)).astype(np.float64)
         sums[np.asarray(counts) == 0] = -np.inf
@@ -83,12 +95,13 @@ class StoreTrees:
         return self.leaves[tree, place - inner].sum(1, dtype=np.float64)
 
     @classmethod
-    def of_dump(cls, trees: list[str], platforms: tuple[str, ...]) -> StoreTrees:
+    def of_dump(cls, trees: list[str], platforms: tuple[str, ...], tiles: int = 0) -> StoreTrees:
         """Take over what XGBoost fitted.
 
         Args:
             trees: JSON of each, as `Booster.get_dump(dump_format="json")` gives them.
             platforms: the last features.
+            tiles: features before them.
         """
         roots = [json.loads(text) for text in trees]
         depth = max((_depth(root) for root in roots), default=0)
@@ -98,11 +111,16 @@ class StoreTrees:
         leaves = np.zeros((len(roots), inner + 1), np.float32)
         for root, *heap in zip(roots, features, thresholds, leaves, strict=True):
             _lay_out(root, 0, *heap)
-        return cls(platforms, features, thresholds, leaves)
+        return cls(platforms, features, thresholds, leaves, tiles)
 
     def save(self, folder: Path) -> None:
         """Write the file beside a model's network."""
-        said = {"format": FORMAT, "format_version": FORMAT_VERSION, "platforms": self.platforms}
+        said = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "platforms": self.platforms,
+            "tiles": self.tiles,
+        }
         arrays: dict[str, NDArray[Any]] = {
             "features": self.features,
             "thresholds": self.thresholds,
@@ -112,20 +130,23 @@ class StoreTrees:
         write_whole(folder / FILE, safetensors.numpy.save(arrays, {_SAID: json.dumps(said)}))
 
 
-def with_platform(rows: NDArray[np.float32], column: int, count: int) -> NDArray[np.float32]:
-    """What trees read: features of stores, and which of several platforms is asked about.
+def with_platform(
+    rows: NDArray[np.float32], tiles: NDArray[np.float32], column: int, count: int
+) -> NDArray[np.float32]:
+    """What trees read: features of stores, tile sizes, and which of several platforms is asked about.
 
     Args:
         rows: (S, F)
+        tiles: (S, T) of the program that each is of.
         column: the platform's place among them.
         count: of the platforms.
 
     Returns:
-        (S, F + count).
+        (S, F + T + count).
     """
     which = np.zeros((len(rows), count), np.float32)
     which[:, column] = 1
-    return np.concatenate([rows, which], axis=1)
+    return np.concatenate([rows, tiles, which], axis=1)
 
 
 def stacked(parts: Iterable[Any]) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
@@ -167,9 +188,9 @@ def read_store_trees(folder: Path) -> StoreTrees | None:
         with safe_open(path, "numpy") as file:
             said = json.loads((file.metadata() or {}).get(_SAID, "{}"))
             found = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-        version = f"{said.get('format')} {said.get('format_version')}"
-        fault = "" if version == f"{FORMAT} {FORMAT_VERSION}" else f"the format {version}"
-        trees = StoreTrees(tuple(said.get("platforms", ())), **found)
+        known = said.get("format") == FORMAT and said.get("format_version") in (1, FORMAT_VERSION)
+        fault = "" if known else f"the format {said.get('format')} {said.get('format_version')}"
+        trees = StoreTrees(tuple(said.get("platforms", ())), **found, tiles=said.get("tiles", 0))
         fault = fault or _fault(trees)
     except (OSError, SafetensorError, ValueError, TypeError, AttributeError) as error:
         fault = str(error).strip().splitlines()[-1]
@@ -191,7 +212,10 @@ def _fault(trees: StoreTrees) -> str:
         return f"{inner} nodes, thresholds {trees.thresholds.shape} and leaves {trees.leaves.shape}"
     if inner & (inner + 1) or not all(isinstance(name, str) for name in trees.platforms):
         return f"{inner} inner nodes of platforms {trees.platforms}"
-    if count and not 0 <= trees.features.min() <= trees.features.max() < STORE_WIDTH + len(trees.platforms):
+    if not isinstance(trees.tiles, int) or not 0 <= trees.tiles <= TILE_WIDTH:
+        return f"{trees.tiles} tile sizes"
+    width = STORE_WIDTH + trees.tiles + len(trees.platforms)
+    if count and not 0 <= trees.features.min() <= trees.features.max() < width:
         return f"features {trees.features.min()} to {trees.features.max()}"
     if np.isnan(trees.thresholds).any() or not np.isfinite(trees.leaves).all():
         return "numbers that are not finite"

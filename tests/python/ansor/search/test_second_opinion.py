@@ -10,7 +10,6 @@ import pytest
 
 from scorers import LinearScorer
 from tlp_tvm.adapting.program_source import ModelPrior
-from tlp_tvm.adapting.second_opinion import SecondOpinion
 from tlp_tvm.ansor.networks.planning import RelayTask
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.reading.states import steps
@@ -19,7 +18,8 @@ from tlp_tvm.ansor.search import zero_shot
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.programs import StateSource
 from tlp_tvm.ansor.search.zero_shot import choose_program
-from tlp_tvm.model.store_trees import STORE_WIDTH, StoreTrees
+from tlp_tvm.breeding.second_opinion import SecondOpinion
+from tlp_tvm.model.trees.store_trees import STORE_WIDTH, StoreTrees
 
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 LIKED = 3

@@ -1,0 +1,1 @@
+"""Boosted trees that judge programs which TVM has lowered."""
