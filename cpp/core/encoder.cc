@@ -85,6 +85,7 @@ std::size_t Encoder::EncodeRows(const PrimitiveSequence& sequence, float* out,
   if (layout_.drop == Drop::kHead) head = 0;
   if (layout_.drop == Drop::kMiddle) head = kept / 2;
 
+  TileRun run;
   std::size_t skipped = 0;  // of the rows that are cut
   std::size_t position = 0;
   for (std::size_t row = 0; row < kept; ++position) {
@@ -103,7 +104,8 @@ std::size_t Encoder::EncodeRows(const PrimitiveSequence& sequence, float* out,
     if (layout_.flat) {
       FlatRow(primitive, sequence, out, report);
     } else {
-      AlignedRow(primitive, sequence, out, report);
+      if (primitive.kind != run.kind) run.size = -1;
+      AlignedRow(primitive, sequence, out, &run, report);
     }
     out += width;
     ++row;
@@ -153,7 +155,7 @@ void Encoder::FlatRow(const Primitive& primitive, const PrimitiveSequence& seque
 }
 
 void Encoder::AlignedRow(const Primitive& primitive, const PrimitiveSequence& sequence, float* row,
-                         EncodingReport* report) const {
+                         TileRun* run, EncodingReport* report) const {
   using As = FieldRule::As;
   static const float* const log_table = LogTable().data();
   const std::uint32_t kind = primitive.kind;
@@ -187,6 +189,15 @@ void Encoder::AlignedRow(const Primitive& primitive, const PrimitiveSequence& se
         if (rule.twos) {
           for (std::int64_t k = 0; k < shown; ++k) {
             row[*rule.twos + k] = Twos(value[1 + k], rule.scaling);
+          }
+        }
+        if (rule.sums) {
+          if (run->size != *value) *run = {kind, *value, {}};
+          const auto summed = std::min<std::int64_t>(shown, TileRun::kMost);
+          for (std::int64_t k = 0; k < summed; ++k) {
+            const std::int64_t of = std::max<std::int64_t>(value[1 + k], 1) - 1;  // log2(1 + of)
+            run->sums[k] += Scale(of, {true, rule.scaling.scale}, log_table);
+            row[*rule.sums + k] = run->sums[k];
           }
         }
         report->cut_columns += *value - shown;

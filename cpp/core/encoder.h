@@ -5,6 +5,7 @@
 #ifndef TLP_TVM_CORE_ENCODER_H_
 #define TLP_TVM_CORE_ENCODER_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -29,6 +30,15 @@ struct EncodingReport {
   void Add(const EncodingReport& other);
 };
 
+/*! \brief Sums over the rows so far of a run: one after the other, of one kind, with lists as long. */
+struct TileRun {
+  static constexpr std::size_t kMost = 8;  ///< numbers of a list that are summed
+
+  std::uint32_t kind = 0;
+  std::int64_t size = -1;  ///< of the lists; -1: no run
+  std::array<float, kMost> sums{};
+};
+
 /*! \brief Encodes programs by one layout. Stateless: any number of threads may share it. */
 class Encoder {
  public:
@@ -50,7 +60,7 @@ class Encoder {
   void FlatRow(const Primitive& primitive, const PrimitiveSequence& sequence, float* row,
                EncodingReport* report) const;
   void AlignedRow(const Primitive& primitive, const PrimitiveSequence& sequence, float* row,
-                  EncodingReport* report) const;
+                  TileRun* run, EncodingReport* report) const;
   const float* Token(std::uint32_t kind, std::size_t field, std::string_view name,
                      EncodingReport* report) const;
 

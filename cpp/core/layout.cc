@@ -1,8 +1,10 @@
 #include "core/layout.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 
@@ -44,8 +46,10 @@ void CheckRule(const FieldRule& rule, const FieldSpec& field, const std::string&
     throw LayoutError(where + ": expected an encoding that fits the field's type, found another");
   }
   CheckColumns(rule.column, rule.columns, where + ": expected columns", layout);
-  if (!rule.twos) return;
-  CheckColumns(*rule.twos, rule.columns, where + ": expected columns of \"twos\"", layout);
+  for (const auto& [name, column] : {std::pair{"twos", rule.twos}, std::pair{"sums", rule.sums}}) {
+    if (!column) continue;
+    CheckColumns(*column, rule.columns, where + ": expected columns of \"" + name + "\"", layout);
+  }
 }
 
 }  // namespace
@@ -62,6 +66,11 @@ void Layout::Check(const Vocabulary& vocabulary) const {
   if (flat) return;
   for (std::size_t kind = 0; kind < vocabulary.kind_count; ++kind) {
     const KindSpec& spec = vocabulary.kinds[kind];
+    const auto& of_kind = rules.at(kind);
+    if (std::count_if(of_kind.begin(), of_kind.end(), [](const auto& r) { return r.sums; }) > 1) {
+      throw LayoutError("layout: " + std::string(spec.name) +
+                        ": expected \"sums\" of one field of a kind, found more");
+    }
     for (std::size_t f = 0; f < spec.field_count; ++f) {
       const std::string where =
           "layout: " + std::string(spec.name) + "." + std::string(spec.fields[f].name);

@@ -38,7 +38,10 @@ struct FieldRule {
   int column = 0;
   int columns = 1;
   Scaling scaling;
-  std::optional<int> twos;  ///< first of as many columns for how often two divides each number
+  /*! \brief First of as many columns for how often two divides each number. */
+  std::optional<int> twos = std::nullopt;
+  /*! \brief First of as many columns for a list's log2, summed over a run of rows with lists as long. */
+  std::optional<int> sums = std::nullopt;
 };
 
 /*! \brief Token values of the names of one field; a name that is not here is counted as unknown. */

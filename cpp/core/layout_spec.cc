@@ -118,7 +118,7 @@ FieldRule RuleOf(const SpecValue& spec, const std::string& where) {
       {"number", As::kNumber}, {"category", As::kCategory}, {"list", As::kList},
       {"token", As::kToken},   {"one_hot", As::kOneHot},
   };
-  ExpectKnown(spec, {"as", "column", "columns", "log2", "scale", "twos"}, where);
+  ExpectKnown(spec, {"as", "column", "columns", "log2", "scale", "twos", "sums"}, where);
   FieldRule rule;
   const auto name = EntryOf<std::string>(spec, "as", where);
   const auto as = kAs.find(name);
@@ -136,6 +136,12 @@ FieldRule RuleOf(const SpecValue& spec, const std::string& where) {
     rule.twos = EntryOf<int>(spec, "twos", where);
     if (rule.as != As::kNumber && rule.as != As::kList) {
       throw LayoutError(where + ": expected \"twos\" of a number or a list, found it of a " + name);
+    }
+  }
+  if (Has(spec, "sums")) {
+    rule.sums = EntryOf<int>(spec, "sums", where);
+    if (rule.as != As::kList) {
+      throw LayoutError(where + ": expected \"sums\" of a list, found it of a " + name);
     }
   }
   return rule;

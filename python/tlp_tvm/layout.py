@@ -42,8 +42,10 @@ class FeatureLayout:
         fields                     aligned layouts only: KIND -> field -> where it goes,
                                    {"as": "number" | "category" | "list" | "token" | "one_hot",
                                     "column": int, "columns": int, "log2": bool, "scale": float,
-                                    "twos": int}, the last for numbers and lists: the first of as many
-                                   columns for how often two divides each of them
+                                    "twos": int, "sums": int}: "twos" of numbers and lists is the first
+                                   of as many columns for how often two divides each of them, "sums" of
+                                   lists the first of those for log2 of each, summed over the rows just
+                                   before of the same kind with lists as long: the product of a level's tiles
 
     Without `fields` a layout is flat, as published: fields follow the one-hot in the order of the record,
     lists spilled in place, cut at E.

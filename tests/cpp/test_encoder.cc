@@ -4,6 +4,7 @@
 #include "ansor/record_reader.h"
 #include "check.h"
 #include "core/encoder.h"
+#include "core/error.h"
 #include "layouts.h"
 #include "records.h"
 
@@ -86,6 +87,31 @@ TEST(HowOftenTwoDividesANumberHasColumnsOfItsOwn) {
   EXPECT_EQ(result.rows[11 + 8], 0.0f);
   EXPECT_EQ(result.rows[11 + 9], 2.0f);
   EXPECT_EQ(result.rows[11 + 10], 0.0f);
+}
+
+TEST(LogarithmsAreSummedOverRunsOfListsAsLong) {
+  Layout layout = layouts::Aligned(6);
+  layout.width = 10;
+  layout.rules[layouts::KindOf("SP")][3].sums = 8;
+  const Result result =
+      Encode(layout, R"([["SP", 2, 0, 24, [4, 2], 1], ["SP", 2, 0, 24, [8, 3], 1], )"
+                         R"(["SP", 2, 0, 24, [2], 1], ["CHW", 3, "local"], )"
+                         R"(["SP", 2, 0, 24, [16], 1], ["SP", 2, 0, 24, [0], 1]])");
+  const float three = std::log2(3.0f);
+  const std::vector<std::vector<float>> expected = {{2, 1}, {5, 1 + three}, {1, 0},
+                                                    {0, 0}, {4, 0},         {4, 0}};
+  for (std::size_t row = 0; row < expected.size(); ++row) {
+    EXPECT_EQ(result.rows[10 * row + 8], expected[row][0]);
+    EXPECT_EQ(result.rows[10 * row + 9], expected[row][1]);
+  }
+}
+
+TEST(SumsOfTwoFieldsOfAKindAreRefused) {
+  Layout layout = layouts::Aligned(1);
+  layout.rules[layouts::KindOf("SP")][2].sums = 6;
+  layout.rules[layouts::KindOf("SP")][3].sums = 6;
+  EXPECT_THROWS(layout.Check(tlp_tvm::ansor::kVocabulary), tlp_tvm::LayoutError,
+                "layout: SP: expected \"sums\" of one field of a kind, found more");
 }
 
 TEST(LargeAndNegativeNumbersScale) {

@@ -76,12 +76,17 @@ class PythonAlignedEncoder:
         length = self._shape[0]
         if len(shown) > length:
             shown = shown[: length // 2] + shown[len(shown) - (length - length // 2) :]
+        run: list[Any] = []
         for row, step in zip(out, shown, strict=False):
             kind = step[0]
+            run = run if run and run[0] == kind else [kind, -1, []]
             if kind in self._one_hot:
                 row[self._one_hot[kind]] = 1.0
             for at, rule in self._rules.get(kind, ()):
                 self._put(row, rule, step[at], self._tokens[kind, at])
+                if "sums" in rule:
+                    run = _summed(run, step[at], rule)
+                    row[rule["sums"] : rule["sums"] + len(run[2])] = run[2]
         return out
 
     @staticmethod
@@ -107,6 +112,13 @@ def _scaled(value: float, rule: dict[str, Any]) -> float:
         value = math.copysign(math.log2(1 + abs(value)), value)
     scale: float = rule.get("scale", 1.0)
     return value * scale
+
+
+def _summed(run: list[Any], items: list[int], rule: dict[str, Any]) -> list[Any]:
+    """A run of rows of one kind, with sums of their lists' logarithms, a row later."""
+    logs = [math.log2(max(item, 1)) * rule.get("scale", 1.0) for item in items[: rule["columns"]]]
+    before = run[2] if run[1] == len(items) else [0.0] * len(logs)
+    return [run[0], len(items), [a + b for a, b in zip(before, logs, strict=True)]]
 
 
 def _twos(value: int) -> int:

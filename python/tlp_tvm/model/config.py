@@ -30,8 +30,12 @@ FORMAT = "tlp-tvm-model"
 FORMAT_VERSION = 1
 LABEL = "min latency of the task on the platform / latency, in (0, 1]; failed: 0"
 
-BEFORE = {("ansor", 1): 64, ("metaschedule", 1): 104}
-"""Columns of earlier versions of layouts; the later ones have more at the end, for how often two divides."""
+BEFORE: dict[tuple[str, int], tuple[int, tuple[str, ...]]] = {
+    ("ansor", 1): (64, ("twos", "sums")),
+    ("metaschedule", 1): (104, ("twos", "sums")),
+    ("metaschedule", 2): (110, ("sums",)),
+}
+"""Columns of earlier versions of layouts, and what fields did not show; later ones have more at the end."""
 
 REQUIRED: dict[str, type] = {
     "format": str,
@@ -106,7 +110,7 @@ def read_config(text: str | bytes, where: str) -> ModelConfig:
     """
     card = _entries(text, where)
     layout = _layout(card, where)
-    columns = BEFORE.get((layout.name, card["layout"]["version"]), 0)
+    columns, _ = BEFORE.get((layout.name, card["layout"]["version"]), (0, ()))
     if columns and card["model"].get("width") == columns:
         card |= {"layout": layout.to_dict(), "layout_digest": layout.digest}
         card["model"] = {**card["model"], "width": layout.width}
@@ -195,16 +199,23 @@ def _layout(card: dict[str, Any], where: str) -> FeatureLayout:
     if now is None or not earlier:
         return layout
     later = now.with_shape(length=layout.length)
-    if _before(later, version).digest != layout.digest:
+    if as_before(later, version).digest != layout.digest:
         raise ModelFileError(other_version)
     return later
 
 
-def _before(later: FeatureLayout, version: int) -> FeatureLayout:
-    """A layout as an earlier version had it."""
+def as_before(later: FeatureLayout, version: int) -> FeatureLayout:
+    """A layout as an earlier version had it.
+
+    Args:
+        later: as it is now.
+        version: an earlier one of `BEFORE`.
+    """
     spec = later.to_dict()
-    spec |= {"version": version, "width": BEFORE[later.name, version]}
+    columns, missing = BEFORE[later.name, version]
+    spec |= {"version": version, "width": columns}
     for fields in spec["fields"].values():
         for rule in fields.values():
-            rule.pop("twos", None)
+            for name in missing:
+                rule.pop(name, None)
     return FeatureLayout.from_dict(spec)

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from places import DATA
-from programs import LAYOUT, TARGETS, random_embeddings
+from programs import LAYOUT, TARGETS, random_embeddings, tiny_config
 from tlp_tvm.errors import ModelFileError
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.model.checkpoint import load_model
+from tlp_tvm.model.checkpoint import load_model, save_checkpoint
+from tlp_tvm.model.config import BEFORE, as_before
 from tlp_tvm.model.export import export_model
 
 FROZEN = DATA / "model-v1"
@@ -39,6 +41,21 @@ def test_a_file_of_the_first_version_is_exported_as_one_of_this(tmp_path: Path) 
     assert again.card["layout"]["version"] == 2
     x = random_embeddings()
     np.testing.assert_allclose(again.score_all(x), model.score_all(x), atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "version"), BEFORE)
+def test_models_of_every_earlier_layout_score_as_they_did(name: str, version: int, tmp_path: Path) -> None:
+    now = FeatureLayout.preset(name)
+    then = as_before(now, version)
+    config, network = tiny_config(then)
+    save_checkpoint(tmp_path / "model", config, network.state_dict())
+    model = load_model(tmp_path / "model")
+    assert model.layout == now
+    x = random_embeddings(now)
+    known = torch.from_numpy(np.ascontiguousarray(x[..., : then.width]))
+    with torch.inference_mode():
+        expected = network(known).numpy()
+    np.testing.assert_allclose(model.score_all(x), expected, atol=1e-5)
 
 
 def test_other_columns_than_those_of_the_first_version_are_refused(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ def embed(spec: dict[str, Any], kinds: Kinds, steps: list[list[Any]]) -> NDArray
     """
     fields_of = dict(kinds)
     out = np.zeros((spec["length"], spec["width"]), np.float32)
-    for place, step in enumerate(_shown(spec, steps)):
+    shown = _shown(spec, steps)
+    for place, step in enumerate(shown):
         row = out[place]
         if step[0] in spec["kinds"]:
             row[spec["kinds"].index(step[0])] = 1.0
@@ -34,7 +35,7 @@ def embed(spec: dict[str, Any], kinds: Kinds, steps: list[list[Any]]) -> NDArray
             (name, kind, value) for (name, kind), value in zip(fields_of[step[0]], step[1:], strict=True)
         ]
         if "fields" in spec:
-            _aligned(spec, step[0], values, row)
+            _aligned(spec, step[0], values, row, _run(fields_of, shown[: place + 1]))
         else:
             _flat(spec, step[0], values, row[len(spec["kinds"]) :])
     return out
@@ -65,7 +66,11 @@ def _flat(
 
 
 def _aligned(
-    spec: dict[str, Any], kind: str, values: list[tuple[str, str, Any]], row: NDArray[np.float32]
+    spec: dict[str, Any],
+    kind: str,
+    values: list[tuple[str, str, Any]],
+    row: NDArray[np.float32],
+    run: dict[str, list[list[int]]],
 ) -> None:
     for name, _, value in values:
         rule = spec["fields"].get(kind, {}).get(name)
@@ -77,6 +82,9 @@ def _aligned(
                 row[column + place] = _scaled(item, rule)
                 if "twos" in rule:
                     row[rule["twos"] + place] = _twos(item, rule)
+            if "sums" in rule:
+                for place in range(min(len(value), columns, 8)):
+                    row[rule["sums"] + place] = _summed([items[place] for items in run[name]], rule)
         elif rule["as"] == "category":
             if 0 <= value < columns:
                 row[column + value] = 1.0
@@ -88,6 +96,28 @@ def _aligned(
                 row[column] = np.float32(token) * np.float32(rule.get("scale", 1.0))
             else:
                 row[column + int(token)] = 1.0
+
+
+def _run(fields_of: dict[str, Any], steps: list[list[Any]]) -> dict[str, list[list[int]]]:
+    """By field of the last step: the lists of the steps that it ends a run of, of one kind and as long."""
+    last = steps[-1]
+    found: dict[str, list[list[int]]] = {}
+    for at, (name, type_) in enumerate(fields_of[last[0]], 1):
+        if type_ != "list":
+            continue
+        lists = found.setdefault(name, [])
+        for step in reversed(steps):
+            if step[0] != last[0] or len(step[at]) != len(last[at]):
+                break
+            lists.insert(0, step[at])
+    return found
+
+
+def _summed(values: list[int], rule: dict[str, Any]) -> np.float32:
+    total = np.float32(0)
+    for value in values:
+        total += np.float32(math.log2(max(value, 1))) * np.float32(rule.get("scale", 1.0))
+    return total
 
 
 def _scaled(value: int, rule: dict[str, Any]) -> np.float32:
