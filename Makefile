@@ -155,6 +155,7 @@ dataset: $(VENV)/.package  ## build the datasets of the shipped models from data
 	$(BIN)/tlp-tvm dataset build datasets/cold-zen5-metaschedule datasets/cold-zen5-wide-metaschedule \
 	  datasets/cold-zen3-metaschedule datasets/cold-zen3-chosen-metaschedule \
 	  datasets/cold-zen3-again-metaschedule \
+	  datasets/cold-zen3-224-metaschedule \
 	  --replace --out build/dataset-x86-metaschedule
 
 pretrained: dataset $(MS_VENV)/.package  ## train the shipped models again
@@ -167,7 +168,7 @@ pretrained: dataset $(MS_VENV)/.package  ## train the shipped models again
 	$(BIN)/tlp-tvm train build/dataset --members 4 --out build/pretrained/epyc
 	$(BIN)/tlp-tvm train build/dataset --members 3 --out build/pretrained/epyc-small
 	$(BIN)/tlp-tvm train build/dataset-metaschedule --members 4 --out build/pretrained/epyc-metaschedule
-	$(BIN)/tlp-tvm train build/dataset-x86-metaschedule --members 4 --out build/pretrained/x86-metaschedule
+	$(BIN)/tlp-tvm train build/dataset-x86-metaschedule --members 4 --epochs 28 --out build/pretrained/x86-metaschedule
 	$(MS_BIN)/tlp-tvm train build/dataset-x86-metaschedule --trees --out build/pretrained/x86-metaschedule \
 	  --networks build/training
 	for model in x86 x86-metaschedule epyc epyc-small epyc-metaschedule; do \

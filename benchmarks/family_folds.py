@@ -63,6 +63,7 @@ SOURCES = {
         "datasets/cold-zen3-metaschedule",
         "datasets/cold-zen3-chosen-metaschedule",
         "datasets/cold-zen3-again-metaschedule",
+        "datasets/cold-zen3-224-metaschedule",
     ),
 }
 """By framework, whose preset layout has its name."""

@@ -40,6 +40,7 @@ TRAINED_ON = {
         "cold-zen3-metaschedule",
         "cold-zen3-chosen-metaschedule",
         "cold-zen3-again-metaschedule",
+        "cold-zen3-224-metaschedule",
     ),
 }
 """Model -> folders of `datasets/`."""
