@@ -193,8 +193,7 @@ void Encoder::AlignedRow(const Primitive& primitive, const PrimitiveSequence& se
         }
         if (rule.sums) {
           if (run->size != *value) *run = {kind, *value, {}};
-          const auto summed = std::min<std::int64_t>(shown, TileRun::kMost);
-          for (std::int64_t k = 0; k < summed; ++k) {
+          for (std::int64_t k = 0; k < shown; ++k) {
             const std::int64_t of = std::max<std::int64_t>(value[1 + k], 1) - 1;  // log2(1 + of)
             run->sums[k] += Scale(of, {true, rule.scaling.scale}, log_table);
             row[*rule.sums + k] = run->sums[k];

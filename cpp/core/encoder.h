@@ -32,11 +32,9 @@ struct EncodingReport {
 
 /*! \brief Sums over the rows so far of a run: one after the other, of one kind, with lists as long. */
 struct TileRun {
-  static constexpr std::size_t kMost = 8;  ///< numbers of a list that are summed
-
   std::uint32_t kind = 0;
   std::int64_t size = -1;  ///< of the lists; -1: no run
-  std::array<float, kMost> sums{};
+  std::array<float, kMostSums> sums{};
 };
 
 /*! \brief Encodes programs by one layout. Stateless: any number of threads may share it. */

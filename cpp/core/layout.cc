@@ -50,6 +50,10 @@ void CheckRule(const FieldRule& rule, const FieldSpec& field, const std::string&
     if (!column) continue;
     CheckColumns(*column, rule.columns, where + ": expected columns of \"" + name + "\"", layout);
   }
+  if (rule.sums && rule.columns > kMostSums) {
+    throw LayoutError(where + ": expected \"sums\" of at most " + std::to_string(kMostSums) +
+                      " columns, found " + std::to_string(rule.columns));
+  }
 }
 
 }  // namespace

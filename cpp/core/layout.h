@@ -24,6 +24,8 @@ struct Scaling {
   float scale = 1.0f;
 };
 
+constexpr int kMostSums = 8;  ///< columns of a list whose log2 are summed, at most
+
 /*! \brief Where a field of a kind goes in an aligned layout. */
 struct FieldRule {
   enum class As {

@@ -197,6 +197,7 @@ def test_an_entry_that_does_not_fit_is_refused(change: Change, expected: str, tm
         ("SP", "lengths", {"twos": 65}, 'columns of "twos" between the one-hot (14) and the width (68)'),
         ("SP", "lengths", {"twos": True}, '"twos" to be an integer, found True'),
         ("SP", "lengths", {"sums": 66}, 'columns of "sums" between the one-hot (14) and the width (68)'),
+        ("RE", "after_ids", {"sums": 44}, '"sums" of at most 8 columns, found 20'),
         ("SP", "extent", {"sums": 20}, '"sums" of a list, found it of a number'),
         ("PR", "pragma_type", {"twos": 20}, '"twos" of a number or a list, found it of a token'),
         ("SP", "extent", {"log2": "yes"}, "\"log2\" to be true or false, found 'yes'"),

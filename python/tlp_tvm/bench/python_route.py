@@ -76,17 +76,21 @@ class PythonAlignedEncoder:
         length = self._shape[0]
         if len(shown) > length:
             shown = shown[: length // 2] + shown[len(shown) - (length - length // 2) :]
-        run: list[Any] = []
+        before, sums = ("", 0), [0.0]  # kind and list's length of the row before
         for row, step in zip(out, shown, strict=False):
             kind = step[0]
-            run = run if run and run[0] == kind else [kind, -1, []]
+            if kind != before[0]:
+                before = "", 0
             if kind in self._one_hot:
                 row[self._one_hot[kind]] = 1.0
             for at, rule in self._rules.get(kind, ()):
                 self._put(row, rule, step[at], self._tokens[kind, at])
                 if "sums" in rule:
-                    run = _summed(run, step[at], rule)
-                    row[rule["sums"] : rule["sums"] + len(run[2])] = run[2]
+                    logs = _logs(step[at][: rule["columns"]], rule)
+                    run = kind, len(step[at])
+                    sums = [a + b for a, b in zip(sums, logs, strict=True)] if run == before else logs
+                    before = run
+                    row[rule["sums"] : rule["sums"] + len(sums)] = sums
         return out
 
     @staticmethod
@@ -114,11 +118,8 @@ def _scaled(value: float, rule: dict[str, Any]) -> float:
     return value * scale
 
 
-def _summed(run: list[Any], items: list[int], rule: dict[str, Any]) -> list[Any]:
-    """A run of rows of one kind, with sums of their lists' logarithms, a row later."""
-    logs = [math.log2(max(item, 1)) * rule.get("scale", 1.0) for item in items[: rule["columns"]]]
-    before = run[2] if run[1] == len(items) else [0.0] * len(logs)
-    return [run[0], len(items), [a + b for a, b in zip(before, logs, strict=True)]]
+def _logs(items: list[int], rule: dict[str, Any]) -> list[float]:
+    return [math.log2(max(item, 1)) * rule.get("scale", 1.0) for item in items]
 
 
 def _twos(value: int) -> int:

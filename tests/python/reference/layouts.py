@@ -83,7 +83,7 @@ def _aligned(
                 if "twos" in rule:
                     row[rule["twos"] + place] = _twos(item, rule)
             if "sums" in rule:
-                for place in range(min(len(value), columns, 8)):
+                for place in range(min(len(value), columns)):
                     row[rule["sums"] + place] = _summed([items[place] for items in run[name]], rule)
         elif rule["as"] == "category":
             if 0 <= value < columns:

@@ -140,7 +140,7 @@ def opinion_of(task: TraceTask, prior: Prior | None) -> SecondOpinion | None:
         return None
     platform = prior.platform if prior.platform in trees.platforms else trees.platforms[0]
     rows_of = functools.partial(rows_of_schedules, task.module, task.target)
-    return SecondOpinion(trees, platform, rows_of, FeatureLayout.preset(LAYOUT))
+    return SecondOpinion.by(prior.model, platform, rows_of)
 
 
 def _best_first(stock: TraceStock, found: Found, opinion: SecondOpinion | None, judged: int) -> Iterator[Any]:
