@@ -95,8 +95,8 @@ TEST(LogarithmsAreSummedOverRunsOfListsAsLong) {
   layout.rules[layouts::KindOf("SP")][3].sums = 8;
   const Result result =
       Encode(layout, R"([["SP", 2, 0, 24, [4, 2], 1], ["SP", 2, 0, 24, [8, 3], 1], )"
-                         R"(["SP", 2, 0, 24, [2], 1], ["CHW", 3, "local"], )"
-                         R"(["SP", 2, 0, 24, [16], 1], ["SP", 2, 0, 24, [0], 1]])");
+                     R"(["SP", 2, 0, 24, [2], 1], ["CHW", 3, "local"], )"
+                     R"(["SP", 2, 0, 24, [16], 1], ["SP", 2, 0, 24, [0], 1]])");
   const float three = std::log2(3.0f);
   const std::vector<std::vector<float>> expected = {{2, 1}, {5, 1 + three}, {1, 0},
                                                     {0, 0}, {4, 0},         {4, 0}};
