@@ -109,9 +109,9 @@ def test_no_such_model(tmp_path: Path) -> None:
         (lambda card: card.pop("label"), 'expected "label" as str, found no such entry'),
         (lambda card: card.update(seed="3"), "expected \"seed\" as int, found '3'"),
         (
-            lambda card: card["layout"].update(version=3),
+            lambda card: card["layout"].update(version=4),
             (
-                'expected version 2 of the layout "ansor", found 3; install the tlp_tvm that wrote it '
+                'expected version 3 of the layout "ansor", found 4; install the tlp_tvm that wrote it '
                 f"({__version__}), or train the model again"
             ),
         ),
@@ -138,7 +138,7 @@ def test_no_such_model(tmp_path: Path) -> None:
         ),
         (
             lambda card: card["model"].update(width=63),
-            "expected a model whose width is the 68 of its layout and platforms, found 63; restore the file",
+            "expected a model whose width is the 72 of its layout and platforms, found 63; restore the file",
         ),
         (
             lambda card: card["model"].update(raw_numbers=True),
@@ -184,7 +184,7 @@ SETTINGS: list[tuple[str, list[Any], str]] = [
     ("dropout", [-0.1, 1.0, float("nan"), float("inf"), "0", True], "expected a number from 0 to below 1"),
     ("backbone", ["lstm", 1, None, ["self-attention"]], "expected self-attention"),
     ("attention_heads", [3, 5, 32], r"expected a divisor of hidden (16)"),
-    ("one_hot", [69], r"expected at most the width (68)"),
+    ("one_hot", [73], r"expected at most the width (72)"),
 ]
 
 

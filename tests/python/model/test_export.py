@@ -148,9 +148,9 @@ def test_other_versions_and_layouts_are_refused(tmp_path: Path) -> None:
         f"{path}: tlp_tvm.json: expected format version 1, found 7, written by tlp_tvm "
     )
     export_model(model_of(), path)
-    rewrite(path, lambda card: card["layout"].update(version=3))
+    rewrite(path, lambda card: card["layout"].update(version=4))
     assert refused(path).startswith(
-        f'{path}: tlp_tvm.json: expected version 2 of the layout "ansor", found 3; '
+        f'{path}: tlp_tvm.json: expected version 3 of the layout "ansor", found 4; '
     )
     export_model(model_of(), path)
     rewrite(path, lambda card: card["layout"]["kinds"].reverse())

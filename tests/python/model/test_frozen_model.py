@@ -38,7 +38,7 @@ def test_a_file_of_the_first_version_is_exported_as_one_of_this(tmp_path: Path) 
     model = load_model(FROZEN / "tiny")
     export_model(model, tmp_path / "tiny.pt")
     again = load_model(tmp_path / "tiny.pt")
-    assert again.card["layout"]["version"] == 2
+    assert again.card["layout"]["version"] == 3
     x = random_embeddings()
     np.testing.assert_allclose(again.score_all(x), model.score_all(x), atol=1e-6)
 
@@ -65,7 +65,7 @@ def test_other_columns_than_those_of_the_first_version_are_refused(tmp_path: Pat
     card["layout"]["fields"]["SP"]["extent"]["log2"] = False
     card["layout_digest"] = FeatureLayout.from_dict(card["layout"]).digest
     (folder / "config.json").write_text(json.dumps(card))
-    with pytest.raises(ModelFileError, match='expected version 2 of the layout "ansor", found 1; install'):
+    with pytest.raises(ModelFileError, match='expected version 3 of the layout "ansor", found 1; install'):
         load_model(folder)
 
 

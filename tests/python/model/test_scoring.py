@@ -107,7 +107,7 @@ def test_what_it_cannot_score_is_refused(model: ScoringModel) -> None:
     with pytest.raises(ModelFileError) as error:
         model.score(random_embeddings()[:, :5], "mean")
     assert str(error.value) == (
-        'model tiny: expected embeddings of the layout "ansor" (N, 8, 68), found (20, 5, 68)'
+        'model tiny: expected embeddings of the layout "ansor" (N, 8, 72), found (20, 5, 72)'
     )
 
 

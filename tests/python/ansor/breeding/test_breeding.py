@@ -79,8 +79,8 @@ def test_scores_are_those_of_the_network() -> None:
         scores, kept = herd.score(model.layout.encoder, model.native, head, columns, 0)
         np.testing.assert_array_equal(scores, model.native.score(X, head, 0))
         np.testing.assert_array_equal(kept, X.reshape(len(X), -1)[:, columns])
-    with pytest.raises(ValueError, match="columns: expected numbers below 3808, found 3808"):
-        herd.score(model.layout.encoder, model.native, 0, np.array([3808]), 0)
+    with pytest.raises(ValueError, match="columns: expected numbers below 4032, found 4032"):
+        herd.score(model.layout.encoder, model.native, 0, np.array([4032]), 0)
 
 
 def test_every_move_of_a_tile_size_is_reached() -> None:
