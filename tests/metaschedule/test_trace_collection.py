@@ -293,4 +293,4 @@ def test_a_model_is_trained_on_it_and_says_its_framework(collected: Path, tmp_pa
     assert finished.exit_code == 0, finished.output
     card = json.loads((tmp_path / "model" / "config.json").read_text())
     assert card["layout"]["framework"] == card["data"]["framework"] == "metaschedule"
-    assert "programs of metaschedule" in (tmp_path / "model" / "CARD.md").read_text()
+    assert "search `metaschedule`" in (tmp_path / "model" / "CARD.md").read_text()

@@ -7,7 +7,7 @@ from typing import Any
 
 HEAD = """# Model `{name}`
 
-{kind} for programs of TVM's auto-scheduler, {parameters:,} parameters, trained by tlp-tvm {version}.
+{kind} for programs of TVM's search `{framework}`, {parameters:,} parameters, trained by tlp-tvm {version}.
 It ranks programs of one task on one platform, higher is better; scores of two tasks cannot be compared.
 
 | | |
@@ -65,13 +65,14 @@ def card_text(name: str, card: dict[str, Any], parameters: int) -> str:
     text = HEAD.format(
         name=name,
         kind="MTL-TLP" if len(card["platforms"]) > 1 else "TLP",
+        framework=card["layout"]["framework"],
         parameters=parameters,
         version=card["package_version"],
         platforms="<br>".join(f"{p['name']}: `{p['target']}`" for p in card["platforms"]),
         layout=card["layout"]["name"],
         layout_digest=card["layout_digest"],
         label=card["label"],
-        data=f"{data['programs']:,} programs of {card['layout']['framework']}, of {data['tasks']} tasks, "
+        data=f"{data['programs']:,} programs of {data['tasks']} tasks, "
         f"split `{data['split']}`"
         + (f", {held_out} more tasks held out to choose the epoch" if held_out else ""),
         digest=data["digest"],
