@@ -127,7 +127,8 @@ def _store_features(
     }
     records_of_key = {key: records[task] for key, task in wanted.items()}
     targets = [platform.target for platform in corpus.whole.platforms]
-    for key, rows, counts in framework.store_rows(described, targets, records_of_key, tell):
+    computed = framework.store_rows(described, targets, records_of_key, tell) if described else ()
+    for key, rows, counts in computed:
         task = wanted.pop(key)
         folder.mkdir(parents=True, exist_ok=True)
         with fresh_file(files[task]) as fresh, fresh.open("wb") as file:
