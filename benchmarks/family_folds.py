@@ -22,10 +22,8 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from copy import copy
-from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -56,7 +54,13 @@ FOLDS = {
     "images": ["vit", "deit", "swin", "mlp"],
 }
 SOURCES = {
-    "ansor": ("datasets/cold", "datasets/cold-zen3", "datasets/cold-zen3-wide", "datasets/cold-zen5"),
+    "ansor": (
+        "datasets/cold",
+        "datasets/cold-zen3",
+        "datasets/cold-zen3-wide",
+        "datasets/cold-zen5",
+        "datasets/cold-zen1",
+    ),
     "metaschedule": (
         "datasets/cold-zen5-metaschedule",
         "datasets/cold-zen5-wide-metaschedule",
@@ -151,10 +155,8 @@ def strangers(
     names = [platform.name for platform in whole.platforms]
     for column, name in enumerate(names):
         others = [each for each in names if each != name]
-        without = copy(corpus)  # whose features are those of the whole
-        hidden = np.arange(len(names)) == column
-        without.whole = replace(whole, latencies=np.where(hidden, np.nan, whole.latencies))
-        fitted = fit_trees(without, settings, seed, print)
+        places = [place for place in range(len(names)) if place != column]
+        fitted = fit_trees(corpus.learning_from(whole.latencies, places), settings, seed, print)
         speeds = [fitted.speeds(rows, features.counts[judged], tiles, each) for each in others]
         found[judged, column] = np.mean(speeds, axis=0)
     return found
@@ -190,6 +192,28 @@ def of_fold(
     return ranked(corpus, features, all_scores(corpus, features, settings, seed) | scores)
 
 
+def over_folds(
+    of_fold: Callable[..., Mapping[Any, list[RankedTask]]], *how: Any
+) -> dict[Any, list[RankedTask]]:
+    """The tasks of all folds together, each fold in a process on a core of its own.
+
+    Args:
+        of_fold: gives a fold's tasks by whatever ranks them, from the fold's name and `how`.
+        *how: the rest of what it takes.
+    """
+    tasks: dict[Any, list[RankedTask]] = defaultdict(list)
+    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes below; more of them wait for each other on a core
+    spawn = get_context("spawn")
+    cores = spawn.SimpleQueue()
+    for core in os.sched_getaffinity(0):
+        cores.put(core)
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), spawn, _stay, (cores,)) as pool:
+        for part in pool.map(of_fold, *zip(*[(name, *how) for name in FOLDS], strict=True)):
+            for key, found in part.items():
+                tasks[key] += found
+    return tasks
+
+
 def _stay(cores: Any) -> None:
     """Keep a process on one core, so that what it starts takes one thread."""
     os.sched_setaffinity(0, {cores.get()})
@@ -209,18 +233,7 @@ def main() -> None:
     settings = BaselineSettings(cache=folder / "cache", network_files=files, epochs=EPOCHS)
     for name in FOLDS:  # what the folds share is made once, with all cores
         store_features(fold(name, folder, options.framework), settings.cache, print, files)
-    tasks = defaultdict(list)
-    os.environ["OMP_NUM_THREADS"] = "1"  # of the processes below; more of them wait for each other on a core
-    spawn = get_context("spawn")
-    cores = spawn.SimpleQueue()
-    for core in os.sched_getaffinity(0):
-        cores.put(core)
-    with ProcessPoolExecutor(len(os.sched_getaffinity(0)), spawn, _stay, (cores,)) as pool:
-        how = (folder, options.framework, settings, options.seed, options.beside)
-        each = [(name, *how) for name in FOLDS]
-        for part in pool.map(of_fold, *zip(*each, strict=True)):
-            for key, found in part.items():
-                tasks[key] += found
+    tasks = over_folds(of_fold, folder, options.framework, settings, options.seed, options.beside)
     print(f"\n| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|")
     for (platform, name), found in sorted(tasks.items(), key=lambda item: item[0][0]):
         agreed = np.nanmean([spearmanr(-each.latencies, each.scores)[0] for each in found])

@@ -6,8 +6,10 @@ different layouts rank the same programs.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -114,6 +116,25 @@ class Corpus:
     def embeddings(self, layout: FeatureLayout, programs: NDArray[np.int64]) -> Embedding:
         """(n, L, E) embeddings of programs in a layout."""
         return self.in_layout(layout).features(programs)
+
+    def learning_from(self, latencies: NDArray[np.float64], columns: Sequence[int]) -> Corpus:
+        """The same programs, to learn from other labels; what was computed of programs is shared.
+
+        Args:
+            latencies: (N, P) of the platforms here; NaN for what is hidden.
+            columns: places of the platforms to keep.
+        """
+        changed = copy(self)
+        kept = tuple(self.whole.platforms[column] for column in columns)
+        known = np.ascontiguousarray(latencies[:, list(columns)])
+        digest = hashlib.sha256(self.whole.digest.encode() + known.tobytes()).hexdigest()
+        changed._layouts = {
+            layout: replace(each, platforms=kept, latencies=known, digest=digest)
+            for layout, each in self._layouts.items()
+        }
+        changed.whole = changed._layouts[self.whole.layout.digest]
+        changed.judged = changed.whole if self.split is None else changed.whole.of_split(self.split)
+        return changed
 
     def judged_without(self, hidden: NDArray[np.bool_]) -> MeasuredDataset:
         """The programs to rank, some measurements hidden.

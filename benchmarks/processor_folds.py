@@ -1,0 +1,180 @@
+"""How well a processor's programs are ranked that nobody has measured there, and what few labels of it add.
+
+Question: what does a model know of a processor and of networks that are both new to it? How many labels of
+the processor make up for all of its own? Do labels of other processors ever harm?
+Set-up: cross-validation over the families of the training networks, programs with cold weights. In each fold
+one group of families is ranked on the processor by what learned from the other families: from all programs of
+the other processors, and from some labels of this one, drawn in blocks of four programs of a task.
+Baseline: random choice, and what learned from all labels of the processor and from no other.
+Takeaway: top-1 and top-5, published and mean, over the tasks of all folds with at least eight programs there.
+
+    python benchmarks/training_networks.py build/training
+    python benchmarks/family_folds.py
+    python benchmarks/processor_folds.py zen1-avx2-2t [--labels 0,50,200,500,7%,all] [--seed 0]
+
+The second command makes what this one reads. Finished networks are kept in build/folds/cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from family_folds import EPOCHS, FOLDERS, Scores, fold, over_folds, ranked, scores_of
+from numpy.typing import NDArray
+from own_command import ROOT
+from scipy.stats import spearmanr
+
+from tlp_tvm.adapting.informed import both
+from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
+from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees, tiles_of
+from tlp_tvm.evaluation.baselines.store_features import store_features
+from tlp_tvm.evaluation.baselines.trained_tlp import TrainedTLP
+from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.evaluation.labelling import Choose, LabelCount, label_counts, label_order
+from tlp_tvm.metrics.topk import RankedTask, mean_top_k, top_k
+
+HEADS = ("tasks", "learned from: ranked by", "published top-1", "top-5", "mean top-1", "top-5", "Spearman")
+ALONE = "all, no other processor"
+
+Opinion = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""(N,) scores of the network, and (N,) speeds of the trees."""
+
+
+class Asked(NamedTuple):
+    """What a fold's process is told."""
+
+    platform: str
+    labels: list[LabelCount]
+    seed: int
+    settings: BaselineSettings
+
+
+def some_labels(corpus: Corpus, column: int, count: LabelCount, seed: int) -> tuple[NDArray[np.float64], int]:
+    """(N, P) latencies with some labels of a platform's training tasks alone, and how many these are."""
+    whole = corpus.whole
+    learned = np.isin(whole.task_index, corpus.training_tasks)
+    there = np.flatnonzero(learned & ~np.isnan(whole.latencies[:, column]))
+    order = label_order(Choose.GROUPED, whole.task_index[there], _nothing, seed, _nothing)
+    kept = there[order[: count.of(len(there))]]
+    latencies = whole.latencies.copy()
+    latencies[:, column] = np.nan
+    latencies[kept, column] = whole.latencies[kept, column]
+    return latencies, len(kept)
+
+
+def _nothing(*_: object) -> Any:
+    raise NotImplementedError("labels drawn by task need no embeddings and no network")
+
+
+def opinion(corpus: Corpus, of: str, share: float, asked: Asked) -> Opinion:
+    """What a network and trees say of a platform once they have learned.
+
+    Args:
+        corpus: the labels to learn from.
+        of: the platform, which the corpus may lack.
+        share: how much its own head counts beside that of its kin, the last other platform with the same
+            vectors and threads, or else beside the mean of all.
+        asked: settings.
+    """
+    names = [platform.name for platform in corpus.whole.platforms]
+    others = [name for name in names if name != of]
+    kin = [name for name in others if name.partition("-")[2] == of.partition("-")[2]][-1:] or others
+    weights = dict.fromkeys(kin, (1 - share) / len(kin)) if kin else {}
+    if of in names:
+        weights[of] = share if kin else 1.0
+    network = scores_of(TrainedTLP(asked.settings, "mtl-tlp-one"), corpus, asked.seed)
+    judged = corpus.judged_programs
+    features = store_features(corpus, asked.settings.cache, print)
+    rows, _ = features.of(judged)
+    fitted, tiles = fit_trees(corpus, asked.settings, asked.seed, print), tiles_of(corpus, judged)
+    scores = sum(weight * network[:, names.index(name)] for name, weight in weights.items())
+    trees = np.full(len(corpus.whole), np.nan)
+    trees[judged] = sum(
+        weight * fitted.speeds(rows, features.counts[judged], tiles, name) for name, weight in weights.items()
+    )
+    return np.asarray(scores), trees
+
+
+def opinions(corpus: Corpus, asked: Asked) -> Iterator[tuple[str, Opinion]]:
+    """By what was learned from."""
+    whole = corpus.whole
+    names = [platform.name for platform in whole.platforms]
+    column = names.index(asked.platform)
+    others = [place for place in range(len(names)) if place != column]
+    learned = np.isin(whole.task_index, corpus.training_tasks)
+    known = np.mean([np.sum(learned & ~np.isnan(whole.latencies[:, place])) for place in others])
+    for count in asked.labels:
+        latencies, found = some_labels(corpus, column, count, asked.seed)
+        columns = [*others, column] if found else others
+        share = min(1.0, math.sqrt(found / known))
+        part = corpus.learning_from(latencies, columns)
+        yield f"{count.asked} labels", opinion(part, asked.platform, share, asked)
+    part = corpus.learning_from(whole.latencies, [column])
+    yield ALONE, opinion(part, asked.platform, 1.0, asked)
+
+
+def of_fold(name: str, folder: Path, asked: Asked) -> dict[str, list[RankedTask]]:
+    """A fold's tasks on the platform by what ranks them, for a process of its own."""
+    corpus = fold(name, folder)
+    features = store_features(corpus, asked.settings.cache, print, asked.settings.network_files)
+    column = [platform.name for platform in corpus.whole.platforms].index(asked.platform)
+    found: Scores = {"random": np.random.default_rng(asked.seed).random(len(corpus.whole))}
+    found |= measured_elsewhere(corpus, column)
+    for known, (network, trees) in opinions(corpus, asked):
+        together = np.full_like(network, np.nan)
+        judged = corpus.judged_programs
+        together[judged] = both(network[judged], trees[judged])
+        each = {"network": network, "trees": trees, "network and trees": together}
+        found |= {f"{known}: {ranker}": scores for ranker, scores in each.items()}
+    wide = {key: _in_column(scores, column, len(corpus.whole.platforms)) for key, scores in found.items()}
+    return {key: tasks for (on, key), tasks in ranked(corpus, features, wide).items() if on == asked.platform}
+
+
+def measured_elsewhere(corpus: Corpus, column: int) -> Scores:
+    """What other processors say on which all of a platform's programs were measured, too."""
+    latencies, names = corpus.whole.latencies, [platform.name for platform in corpus.whole.platforms]
+    there = np.isfinite(latencies[:, column])
+    whole = {
+        name: each for name, each in zip(names, latencies.T, strict=True) if np.isfinite(each[there]).all()
+    }
+    return {f"latencies of {name}": -each for name, each in whole.items() if name != names[column]}
+
+
+def _in_column(scores: NDArray[np.float64], column: int, count: int) -> NDArray[np.float64]:
+    wide = np.full((len(scores), count), np.nan)
+    wide[:, column] = scores
+    return wide
+
+
+def rows(tasks: dict[str, list[RankedTask]]) -> Iterator[Sequence[str]]:
+    """Of the table."""
+    for name, found in tasks.items():
+        agreed = np.nanmean([spearmanr(-each.latencies, each.scores)[0] for each in found])
+        figures = (top_k(found, 1), top_k(found, 5), mean_top_k(found, 1), mean_top_k(found, 5), agreed)
+        yield str(len(found)), name, *(f"{figure:.3f}" for figure in figures)
+
+
+def main() -> None:
+    """Fit, rank and print."""
+    parser = argparse.ArgumentParser(description="A processor that is new, by cross-validation.")
+    parser.add_argument("platform", help="such as zen1-avx2-2t")
+    parser.add_argument("--labels", type=label_counts, default=label_counts("0,50,200,500,7%,all"))
+    parser.add_argument("--networks", type=Path, default=ROOT / "build" / "training")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    folder = FOLDERS["ansor"]
+    files = {name: str(path) for path in options.networks.glob("*.pt") for name in (path.stem, str(path))}
+    settings = BaselineSettings(cache=folder / "cache", network_files=files, epochs=EPOCHS)
+    tasks = over_folds(of_fold, folder, Asked(options.platform, options.labels, options.seed, settings))
+    print(f"\n| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|")
+    for row in rows(tasks):
+        print(f"| {' | '.join(row)} |")
+
+
+if __name__ == "__main__":
+    main()
