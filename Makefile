@@ -42,11 +42,11 @@ CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
 
 # Ansor's programs timed with warm caches, before there were others.
 WARM := datasets/epyc datasets/epyc-wide datasets/epyc-dense datasets/epyc-conv
-# With cold weights, as networks run them; the last three were chosen by the model that the ones before had taught.
-COLD := datasets/cold datasets/cold-zen3 datasets/cold-zen3-wide datasets/cold-zen5
+# With cold weights, as networks run them; the last but one were chosen by the model that the ones before had taught.
+COLD := datasets/cold datasets/cold-zen3 datasets/cold-zen3-wide datasets/cold-zen5 datasets/cold-zen1
 
 # The platforms of these, whose programs the trees of `x86` learn from.
-TREES := zen3-avx2-2t zen4-avx512-2t zen5-avx512-2t
+TREES := zen1-avx2-2t zen3-avx2-2t zen4-avx512-2t zen5-avx512-2t
 
 # Of the public logs, the platforms with most programs, and those GPUs that share most tasks.
 PUBLIC_LARGEST := v100 x86-24c k80 mi50 mi100-shared

@@ -94,6 +94,17 @@ def test_they_are_computed_once_and_the_same_each_time(
     np.testing.assert_array_equal(store_features(Corpus(source, LAYOUT), cache, print).rows, features.rows)
 
 
+def test_a_corpus_with_other_labels_has_the_same_programs(corpus: Corpus, features: StoreFeatures) -> None:
+    known = np.where(np.arange(len(corpus.whole))[:, None] % 2, np.nan, corpus.whole.latencies)
+    other = corpus.learning_from(known, [0])
+    assert [platform.name for platform in other.whole.platforms] == [AVX2]
+    np.testing.assert_array_equal(other.whole.latencies[:, 0], known[:, 0])
+    np.testing.assert_array_equal(other.judged.latencies[:, 0], known[corpus.judged_programs, 0])
+    assert other.whole.digest != corpus.whole.digest  # so that no training is mistaken for one on all labels
+    assert store_features(other, Path("nowhere"), print) is features
+    np.testing.assert_array_equal(other.embeddings(LAYOUT, corpus.judged_programs), corpus.judged.features())
+
+
 def test_of_files_side_by_side_a_framework_takes_its_own(tmp_path: Path) -> None:
     for name in ("net.pt", "net.pt2", "other.onnx"):
         (tmp_path / name).touch()
