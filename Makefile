@@ -160,7 +160,7 @@ dataset: $(VENV)/.package  ## build the datasets of the shipped models from data
 
 pretrained: dataset $(MS_VENV)/.package  ## train the shipped models again
 	rm -rf build/pretrained
-	$(BIN)/tlp-tvm train build/dataset-x86 --members 4 --out build/pretrained/x86
+	$(BIN)/tlp-tvm train build/dataset-x86 --members 4 --epochs 28 --out build/pretrained/x86
 	$(BIN)/python benchmarks/training_networks.py build/training
 	$(BIN)/python benchmarks/training_networks.py build/training --exported
 	$(BIN)/tlp-tvm train build/dataset-x86 --trees --out build/pretrained/x86 --networks build/training \
