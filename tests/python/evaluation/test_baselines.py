@@ -53,7 +53,7 @@ def test_a_seed_says_it_all(name: str, corpus: Corpus, tmp_path: Path) -> None:
 
     first = scores(1, "a")
     assert np.isfinite(first).all()
-    assert len(set(first)) > len(first) // 2
+    assert len(set(first)) > len(first) // 3  # ten shallow trees part few of the 48
     assert first == scores(1, "b")
     assert first != scores(2, "a")
 
