@@ -204,10 +204,11 @@ def measurements(model: TLPCostModel, latencies: list[float]) -> tuple[list[Any]
 
 def test_online_it_learns_from_the_measurements_of_a_round() -> None:
     scorer = LinearScorer()
-    frozen, online = TLPCostModel(scorer), TLPCostModel(scorer, online=True)
+    frozen, online, lucky = (TLPCostModel(scorer, online=each) for each in (False, True, True))
     before = online.predict(task(), states())
     # The opposite of what the scores say.
     latencies = [float(score) * 1e-3 for score in np.exp(online.scores(task(), states()[:20]))]
+    lucky.update(*measurements(lucky, latencies))  # its seventh program did not fail
     latencies[7] = np.inf
     inputs, results = measurements(online, latencies)
 
@@ -221,7 +222,7 @@ def test_online_it_learns_from_the_measurements_of_a_round() -> None:
     speeds = 1 / np.array(latencies)[measured]
     assert np.corrcoef(np.log(after[measured]), np.log(speeds))[0, 1] > 0.8
     assert np.corrcoef(np.log(before[measured]), np.log(speeds))[0, 1] < -0.99
-    assert after[7] < np.median(after)
+    assert after[7] < lucky.predict(task(), states()[:20])[7] / 2
     assert 0.5 < after.max() < 2  # relative to the fastest measured program
     other = operator_task("softmax", TARGET)
     others = sample_states(other, 4)
