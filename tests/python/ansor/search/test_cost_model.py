@@ -204,12 +204,12 @@ def measurements(model: TLPCostModel, latencies: list[float]) -> tuple[list[Any]
 
 def test_online_it_learns_from_the_measurements_of_a_round() -> None:
     scorer = LinearScorer()
-    frozen, online, lucky = (TLPCostModel(scorer, online=each) for each in (False, True, True))
+    frozen, online = TLPCostModel(scorer), TLPCostModel(scorer, online=True)
     before = online.predict(task(), states())
     # The opposite of what the scores say.
     latencies = [float(score) * 1e-3 for score in np.exp(online.scores(task(), states()[:20]))]
-    lucky.update(*measurements(lucky, latencies))  # its seventh program did not fail
-    latencies[7] = np.inf
+    failed = int(np.argsort(latencies)[10])  # of middling speed, had it run
+    latencies[failed] = np.inf
     inputs, results = measurements(online, latencies)
 
     for model in (frozen, online):
@@ -218,11 +218,11 @@ def test_online_it_learns_from_the_measurements_of_a_round() -> None:
 
     np.testing.assert_array_equal(frozen.predict(task(), states()), before)
     after = online.predict(task(), states()[:20])
-    measured = [i for i in range(20) if i != 7]
+    measured = [i for i in range(20) if i != failed]
     speeds = 1 / np.array(latencies)[measured]
     assert np.corrcoef(np.log(after[measured]), np.log(speeds))[0, 1] > 0.8
     assert np.corrcoef(np.log(before[measured]), np.log(speeds))[0, 1] < -0.99
-    assert after[7] < lucky.predict(task(), states()[:20])[7] / 2
+    assert after[failed] < np.median(after)
     assert 0.5 < after.max() < 2  # relative to the fastest measured program
     other = operator_task("softmax", TARGET)
     others = sample_states(other, 4)
