@@ -175,6 +175,7 @@ def test_an_entry_that_does_not_fit_is_refused(change: Change, expected: str, tm
         ),
         ("SP", "extent", {"as": "list"}, "an encoding that fits the field's type"),
         ("FU", "fused_ids", {"as": "number"}, "an encoding that fits the field's type"),
+        ("SP", "lengths", {"as": "number"}, '"sums" of a list, found it of a number'),
         ("PR", "pragma_type", {"as": "number"}, "an encoding that fits the field's type"),
         ("SP", "extent", {"column": 13}, "columns between the one-hot (14) and the width"),
         ("SP", "extent", {"column": -1}, "columns between the one-hot (14) and the width"),

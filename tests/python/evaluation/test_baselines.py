@@ -34,12 +34,12 @@ def corpus(source: Path) -> Corpus:
     return Corpus(source, LAYOUT)
 
 
-def settings(cache: Path) -> BaselineSettings:
-    return BaselineSettings(rounds=10, epochs=1, cache=cache, device="cpu")
+def settings(cache: Path, rounds: int = 10) -> BaselineSettings:
+    return BaselineSettings(rounds=rounds, epochs=1, cache=cache, device="cpu")
 
 
-def ranker(name: str, cache: Path) -> Ranker:
-    [made] = make_baselines([name, RANDOM, name], settings(cache))
+def ranker(name: str, cache: Path, rounds: int = 10) -> Ranker:
+    [made] = make_baselines([name, RANDOM, name], settings(cache, rounds))
     assert made.name == name
     return made
 
@@ -47,13 +47,13 @@ def ranker(name: str, cache: Path) -> Ranker:
 @pytest.mark.parametrize("name", ["xgboost-sequence", "published-tlp", "mtl-tlp"])
 def test_a_seed_says_it_all(name: str, corpus: Corpus, tmp_path: Path) -> None:
     def scores(seed: int, cache: str) -> list[float]:
-        made = ranker(name, tmp_path / cache)
+        made = ranker(name, tmp_path / cache, rounds=20)
         assert made.fit(corpus, seed, lambda words: None) == {}
         return list(made.scores(corpus.judged_programs, 0))
 
     first = scores(1, "a")
     assert np.isfinite(first).all()
-    assert len(set(first)) > len(first) // 3  # ten shallow trees part few of the 48
+    assert len(set(first)) > len(first) // 2
     assert first == scores(1, "b")
     assert first != scores(2, "a")
 
