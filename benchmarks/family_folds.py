@@ -219,6 +219,16 @@ def _stay(cores: Any) -> None:
     os.sched_setaffinity(0, {cores.get()})
 
 
+def files_in(folder: Path, ending: str) -> dict[str, str]:
+    """The files of networks in a folder, by their names and by their paths."""
+    return {name: str(path) for path in folder.glob(f"*{ending}") for name in (path.stem, str(path))}
+
+
+def agreement(found: Sequence[RankedTask]) -> float:
+    """Mean rank correlation of scores and speeds over tasks."""
+    return float(np.nanmean([spearmanr(-each.latencies, each.scores)[0] for each in found]))
+
+
 def main() -> None:
     """Fit, rank and print."""
     parser = argparse.ArgumentParser(description="Cross-validation over the families of training networks.")
@@ -228,16 +238,14 @@ def main() -> None:
     parser.add_argument("--beside", action="append", default=[], help="shipped model beside, by its network")
     options = parser.parse_args()
     folder, ending = FOLDERS[options.framework], framework_named(options.framework).exported
-    found_here = options.networks.glob(f"*{ending}")
-    files = {name: str(path) for path in found_here for name in (path.stem, str(path))}
+    files = files_in(options.networks, ending)
     settings = BaselineSettings(cache=folder / "cache", network_files=files, epochs=EPOCHS)
     for name in FOLDS:  # what the folds share is made once, with all cores
         store_features(fold(name, folder, options.framework), settings.cache, print, files)
     tasks = over_folds(of_fold, folder, options.framework, settings, options.seed, options.beside)
     print(f"\n| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|")
     for (platform, name), found in sorted(tasks.items(), key=lambda item: item[0][0]):
-        agreed = np.nanmean([spearmanr(-each.latencies, each.scores)[0] for each in found])
-        figures = (top_k(found, 1), mean_top_k(found, 1), mean_top_k(found, 5), agreed)
+        figures = (top_k(found, 1), mean_top_k(found, 1), mean_top_k(found, 5), agreement(found))
         print(f"| {platform} | {len(found)} | {name} | {' | '.join(f'{figure:.3f}' for figure in figures)} |")
 
 

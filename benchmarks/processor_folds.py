@@ -24,18 +24,31 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from family_folds import EPOCHS, FOLDERS, Scores, fold, over_folds, ranked, scores_of
+from family_folds import (
+    EPOCHS,
+    FOLDERS,
+    FOLDS,
+    Scores,
+    agreement,
+    files_in,
+    fold,
+    over_folds,
+    ranked,
+    scores_of,
+)
 from numpy.typing import NDArray
 from own_command import ROOT
-from scipy.stats import spearmanr
 
 from tlp_tvm.adapting.informed import both
 from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
 from tlp_tvm.evaluation.baselines.pooled_trees import fit_trees, tiles_of
 from tlp_tvm.evaluation.baselines.store_features import store_features
 from tlp_tvm.evaluation.baselines.trained_tlp import TrainedTLP
+from tlp_tvm.evaluation.baselines.training_tables import labelled
 from tlp_tvm.evaluation.corpus import Corpus
+from tlp_tvm.evaluation.few_shot.labels import with_labels
 from tlp_tvm.evaluation.labelling import Choose, LabelCount, label_counts, label_order
+from tlp_tvm.evaluation.rankers import Programs
 from tlp_tvm.metrics.topk import RankedTask, mean_top_k, top_k
 
 HEADS = ("tasks", "learned from: ranked by", "published top-1", "top-5", "mean top-1", "top-5", "Spearman")
@@ -56,15 +69,15 @@ class Asked(NamedTuple):
 
 def some_labels(corpus: Corpus, column: int, count: LabelCount, seed: int) -> tuple[NDArray[np.float64], int]:
     """(N, P) latencies with some labels of a platform's training tasks alone, and how many these are."""
-    whole = corpus.whole
-    learned = np.isin(whole.task_index, corpus.training_tasks)
-    there = np.flatnonzero(learned & ~np.isnan(whole.latencies[:, column]))
-    order = label_order(Choose.GROUPED, whole.task_index[there], _nothing, seed, _nothing)
+    there = known(corpus, column, seed)
+    order = label_order(Choose.GROUPED, corpus.whole.task_index[there], _nothing, seed, _nothing)
     kept = there[order[: count.of(len(there))]]
-    latencies = whole.latencies.copy()
-    latencies[:, column] = np.nan
-    latencies[kept, column] = whole.latencies[kept, column]
-    return latencies, len(kept)
+    return with_labels(corpus.whole, column, kept).latencies, len(kept)
+
+
+def known(corpus: Corpus, column: int, seed: int) -> Programs:
+    """The programs of training tasks that were measured on a platform."""
+    return labelled(corpus, corpus.training_tasks, column, len(corpus.whole), seed)
 
 
 def _nothing(*_: object) -> Any:
@@ -78,15 +91,15 @@ def opinion(corpus: Corpus, of: str, share: float, asked: Asked) -> Opinion:
         corpus: the labels to learn from.
         of: the platform, which the corpus may lack.
         share: how much its own head counts beside that of its kin, the last other platform with the same
-            vectors and threads, or else beside the mean of all.
+            vectors and threads, or else beside the mean of all; 1 where there is no other.
         asked: settings.
     """
     names = [platform.name for platform in corpus.whole.platforms]
     others = [name for name in names if name != of]
     kin = [name for name in others if name.partition("-")[2] == of.partition("-")[2]][-1:] or others
-    weights = dict.fromkeys(kin, (1 - share) / len(kin)) if kin else {}
+    weights = dict.fromkeys(kin, (1 - share) / max(len(kin), 1))
     if of in names:
-        weights[of] = share if kin else 1.0
+        weights[of] = share
     network = scores_of(TrainedTLP(asked.settings, "mtl-tlp-one"), corpus, asked.seed)
     judged = corpus.judged_programs
     features = store_features(corpus, asked.settings.cache, print)
@@ -106,12 +119,11 @@ def opinions(corpus: Corpus, asked: Asked) -> Iterator[tuple[str, Opinion]]:
     names = [platform.name for platform in whole.platforms]
     column = names.index(asked.platform)
     others = [place for place in range(len(names)) if place != column]
-    learned = np.isin(whole.task_index, corpus.training_tasks)
-    known = np.mean([np.sum(learned & ~np.isnan(whole.latencies[:, place])) for place in others])
+    elsewhere = np.mean([len(known(corpus, place, asked.seed)) for place in others])
     for count in asked.labels:
         latencies, found = some_labels(corpus, column, count, asked.seed)
         columns = [*others, column] if found else others
-        share = min(1.0, math.sqrt(found / known))
+        share = min(1.0, math.sqrt(found / elsewhere))
         part = corpus.learning_from(latencies, columns)
         yield f"{count.asked} labels", opinion(part, asked.platform, share, asked)
     part = corpus.learning_from(whole.latencies, [column])
@@ -125,14 +137,15 @@ def of_fold(name: str, folder: Path, asked: Asked) -> dict[str, list[RankedTask]
     column = [platform.name for platform in corpus.whole.platforms].index(asked.platform)
     found: Scores = {"random": np.random.default_rng(asked.seed).random(len(corpus.whole))}
     found |= measured_elsewhere(corpus, column)
-    for known, (network, trees) in opinions(corpus, asked):
+    judged = corpus.judged_programs
+    for learned, (network, trees) in opinions(corpus, asked):
         together = np.full_like(network, np.nan)
-        judged = corpus.judged_programs
         together[judged] = both(network[judged], trees[judged])
         each = {"network": network, "trees": trees, "network and trees": together}
-        found |= {f"{known}: {ranker}": scores for ranker, scores in each.items()}
-    wide = {key: _in_column(scores, column, len(corpus.whole.platforms)) for key, scores in found.items()}
-    return {key: tasks for (on, key), tasks in ranked(corpus, features, wide).items() if on == asked.platform}
+        found |= {f"{learned}: {ranker}": scores for ranker, scores in each.items()}
+    alone = corpus.learning_from(corpus.whole.latencies, [column])
+    tasks = ranked(alone, features, {name: scores[:, None] for name, scores in found.items()})
+    return {name: of_name for (_, name), of_name in tasks.items()}
 
 
 def measured_elsewhere(corpus: Corpus, column: int) -> Scores:
@@ -145,17 +158,11 @@ def measured_elsewhere(corpus: Corpus, column: int) -> Scores:
     return {f"latencies of {name}": -each for name, each in whole.items() if name != names[column]}
 
 
-def _in_column(scores: NDArray[np.float64], column: int, count: int) -> NDArray[np.float64]:
-    wide = np.full((len(scores), count), np.nan)
-    wide[:, column] = scores
-    return wide
-
-
 def rows(tasks: dict[str, list[RankedTask]]) -> Iterator[Sequence[str]]:
     """Of the table."""
     for name, found in tasks.items():
-        agreed = np.nanmean([spearmanr(-each.latencies, each.scores)[0] for each in found])
-        figures = (top_k(found, 1), top_k(found, 5), mean_top_k(found, 1), mean_top_k(found, 5), agreed)
+        means = mean_top_k(found, 1), mean_top_k(found, 5), agreement(found)
+        figures = (top_k(found, 1), top_k(found, 5), *means)
         yield str(len(found)), name, *(f"{figure:.3f}" for figure in figures)
 
 
@@ -168,7 +175,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     folder = FOLDERS["ansor"]
-    files = {name: str(path) for path in options.networks.glob("*.pt") for name in (path.stem, str(path))}
+    names = [platform.name for platform in fold(next(iter(FOLDS)), folder).whole.platforms]
+    if options.platform not in names:
+        parser.error(
+            f"platform: expected one of {', '.join(names)}, which {folder} has, found {options.platform!r}; "
+            "if it was collected later, remove that folder"
+        )
+    files = files_in(options.networks, ".pt")
     settings = BaselineSettings(cache=folder / "cache", network_files=files, epochs=EPOCHS)
     tasks = over_folds(of_fold, folder, Asked(options.platform, options.labels, options.seed, settings))
     print(f"\n| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|")

@@ -120,6 +120,8 @@ class Corpus:
     def learning_from(self, latencies: NDArray[np.float64], columns: Sequence[int]) -> Corpus:
         """The same programs, to learn from other labels; what was computed of programs is shared.
 
+        It is there in the layouts that were asked for before, and in no other.
+
         Args:
             latencies: (N, P) of the platforms here; NaN for what is hidden.
             columns: places of the platforms to keep.
