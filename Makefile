@@ -25,6 +25,9 @@ JOBS := $(shell nproc)
 
 # Each holds a TVM and a torch; the files of tests are shared out among them.
 PYTEST_WORKERS ?= 2
+# A file's tests stay in one process. Where that crashes, what is left waits for ever (pytest-xdist 3.8), unless no
+# other takes its place: then the run ends, and names the test.
+IN_PARALLEL = --numprocesses $(PYTEST_WORKERS) --dist loadfile --max-worker-restart 0
 
 # What rounding could change: training, models, native scoring, adaptation. Files of JSON are no part of that.
 NUMERIC_TESTS := tests/python/training tests/python/model tests/python/adapting \
@@ -84,7 +87,7 @@ test-cpp: $(VENV)/.dependencies
 	$(CTEST) --test-dir build/tests
 
 test-python: $(VENV)/.package
-	$(BIN)/python -m pytest --numprocesses $(PYTEST_WORKERS) --dist loadfile
+	$(BIN)/python -m pytest $(IN_PARALLEL)
 
 # Other processors round otherwise: torch, oneDNN and the native kernels are held to each instruction set in turn.
 # `make test` has run the best one.
@@ -96,11 +99,11 @@ test-numeric: $(VENV)/.package  ## run the numeric tests as on older processors
 	  esac; \
 	  echo "== $$kernels"; \
 	  env $$limits NATIVE_KERNELS=$$kernels $(BIN)/python -m pytest $(NUMERIC_TESTS) \
-	    --numprocesses $(PYTEST_WORKERS) --dist loadfile || exit 1; \
+	    $(IN_PARALLEL) || exit 1; \
 	done
 
 test-metaschedule: $(MS_VENV)/.package  ## test the second framework in its own environment
-	$(MS_BIN)/python -m pytest tests/metaschedule --numprocesses $(PYTEST_WORKERS) --dist loadfile
+	$(MS_BIN)/python -m pytest tests/metaschedule $(IN_PARALLEL)
 
 lint: lint-python lint-cpp  ## check formatting, types and suspicious code; any finding fails
 
