@@ -20,6 +20,9 @@ from tlp_tvm.measuring.code_kinds import is_tvms_own
 _SPEED = 2
 """LLVM's level of optimisation; at 3, it takes a fifth longer for programs that are no faster."""
 
+BITCODE = "bc"
+"""Ends the name of a file of it, and tells TVM what to write."""
+
 _CPU = '"target-cpu"="'
 _LINE = re.compile(r",? !dbg !\d+")
 """What says for a debugger where an instruction is from."""
@@ -71,12 +74,26 @@ def unoptimised(tvm: Any, target: Any) -> Any:
     return tvm.target.Target({**target.export(), "opt-level": 0})
 
 
-def compiled_newly(tvm: Any, library: Any) -> tuple[Any, bytes]:
+def bitcode_of(library: Any) -> bytes:
+    """The functions that TVM built, in LLVM's language.
+
+    TVM's own LLVM writes it, and may be asked by one thread at a time.
+
+    Args:
+        library: TVM's module of kind "llvm".
+    """
+    with tempfile.TemporaryDirectory(prefix="tlp-tvm-") as folder:
+        file = Path(folder) / f"functions.{BITCODE}"
+        library.save(str(file))
+        return file.read_bytes()
+
+
+def compiled_newly(tvm: Any, bitcode: bytes) -> tuple[Any, bytes]:
     """Compile what TVM built for an `unoptimised` target.
 
     Args:
         tvm: the module.
-        library: TVM's module of kind "llvm".
+        bitcode: of the functions.
 
     Returns:
         TVM's module of the same functions, and the object file that it was linked from.
@@ -85,9 +102,8 @@ def compiled_newly(tvm: Any, library: Any) -> tuple[Any, bytes]:
         RuntimeError: LLVM or the linker refuses it.
     """
     with tempfile.TemporaryDirectory(prefix="tlp-tvm-") as folder:
-        bitcode, linked = Path(folder) / "functions.bc", Path(folder) / "functions.so"
-        library.save(str(bitcode))
-        code = _object_of(bitcode.read_bytes())
+        linked = Path(folder) / "functions.so"
+        code = _object_of(bitcode)
         file = Path(folder) / "functions.o"
         file.write_bytes(code)
         found = subprocess.run(

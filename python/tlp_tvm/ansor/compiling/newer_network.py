@@ -8,9 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.ansor.compiling.newer_llvm import compiled_newly
-
-_BITCODE = "bc"
+from tlp_tvm.ansor.compiling.newer_llvm import BITCODE, bitcode_of, compiled_newly
 
 _thread = ThreadPoolExecutor(1)
 """Compiles one network at a time."""
@@ -53,7 +51,7 @@ class NewerNetwork:
             built: what `relay.build` gave for an `unoptimised` target.
         """
         self._tvm, self._built = tvm, built
-        self._compiling = _thread.submit(compiled_newly, tvm, built.get_lib())
+        self._compiling = _thread.submit(compiled_newly, tvm, bitcode_of(built.get_lib()))
 
     @property
     def functions(self) -> Any:
@@ -93,12 +91,12 @@ class NewerNetwork:
         def linked(target: str, files: Sequence[str], **_options: Any) -> None:
             fcompile(target, [self._in_the_place_of(file) for file in files])
 
-        linked.object_format = _BITCODE  # type: ignore[attr-defined] # TVM's LLVM need not compile the functions
+        linked.object_format = BITCODE  # type: ignore[attr-defined] # TVM's LLVM need not compile the functions
         self._built.export_library(path, fcompile=linked, fpack_imports=self._packed_imports)
 
     def _in_the_place_of(self, file: str) -> str:
         """Our object file for TVM's bitcode; the parameters are in a file of their own."""
-        if not file.endswith(f".{_BITCODE}"):
+        if not file.endswith(f".{BITCODE}"):
             return file
         ours = Path(file).with_suffix(".o")
         ours.write_bytes(self._compiling.result()[1])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tlp_tvm.ansor.compiling.newer_llvm import compiled_newly, is_newer, unoptimised
+from tlp_tvm.ansor.compiling.newer_llvm import bitcode_of, compiled_newly, is_newer, unoptimised
 from tlp_tvm.ansor.compiling.pass_settings import of_a_program
 from tlp_tvm.ansor.loading.loops import share_loops_of
 from tlp_tvm.measuring.child import (
@@ -134,7 +134,7 @@ def compiled(serialized: Serialized) -> tuple[Program | None, int, str]:
             built_for = unoptimised(tvm, target) if newly else tvm.target.Target(target, host)
             module = tvm.build(schedule, tensors, target=built_for)
             if newly:
-                module, _ = compiled_newly(tvm, module)
+                module, _ = compiled_newly(tvm, bitcode_of(module))
             _ = module[module.entry_name]  # LLVM compiles at the first look
     except Exception:  # noqa: BLE001
         return None, COMPILE, last_line()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from test_pass_settings import output_of, programs_of
 
 from tlp_tvm.ansor.compiling import newer_llvm as newer
-from tlp_tvm.ansor.compiling.newer_llvm import compiled_newly, is_newer, newer_llvm, unoptimised
+from tlp_tvm.ansor.compiling import newer_network
+from tlp_tvm.ansor.compiling.newer_llvm import bitcode_of, compiled_newly, is_newer, newer_llvm, unoptimised
 from tlp_tvm.ansor.compiling.newer_network import NewerNetwork, is_compiled
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.measuring import work
@@ -110,13 +112,27 @@ def test_a_library_outlives_its_file() -> None:
     a = tvm.te.placeholder((n,), name="a")
     b = tvm.te.compute((n,), lambda i: a[i] + 1.0, name="b")
     built = tvm.build(tvm.te.create_schedule(b.op), [a, b], unoptimised(tvm, tvm.target.Target("llvm")))
-    module, code = compiled_newly(tvm, built)
+    module, code = compiled_newly(tvm, bitcode_of(built))
     found = tvm.nd.array(np.zeros(5, "float32"))
 
     module["default_function"](tvm.nd.array(np.arange(5, dtype="float32")), found)
 
     assert found.numpy().tolist() == [1, 2, 3, 4, 5]
     assert code.startswith(b"\x7fELF")
+
+
+def test_tvms_llvm_is_asked_by_the_thread_that_builds_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def spy(library: Any) -> bytes:
+        asked.append(threading.get_ident())
+        return bitcode_of(library)
+
+    monkeypatch.setattr(newer_network, "bitcode_of", spy)
+    ours, *_ = built_newly("mlp")
+
+    assert is_compiled(ours)
+    assert asked == [threading.get_ident()]
 
 
 def test_a_network_that_does_not_compile_is_known_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
