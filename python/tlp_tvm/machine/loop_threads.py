@@ -23,6 +23,10 @@ SHARING = "TLP_TVM_LOOPS"
 THEIRS = "tvm"
 """Value of `SHARING` that leaves loops to TVM."""
 
+SPINS = "TVM_THREAD_POOL_SPIN_COUNT"
+"""How often a thread of TVM's own pool looks for work before it sleeps; TVM reads it once. 300,000 by itself,
+an eighth of a second, which each run of a profile waits for, as it ends the pool and makes another."""
+
 
 def set_loop_threads(target: str) -> None:
     """Have this process's parallel loops take what a target names, but not more than there are cores.
@@ -59,7 +63,8 @@ def loop_threads(threads: int) -> Iterator[None]:
 def share_loops(library: str, registry: str = "") -> bool:
     """Have the parallel loops of what TVM compiles or loads from now on shared out by us.
 
-    They take as many threads as the environment says. `TLP_TVM_LOOPS=tvm` leaves them to TVM.
+    They take as many threads as the environment says. `TLP_TVM_LOOPS=tvm` leaves them to TVM. Threads of
+    TVM's own pool, which have nothing to do then, sleep at once, where none has begun before.
 
     Args:
         library: path of TVM's library with the functions of loops, which this process has loaded.
@@ -71,7 +76,10 @@ def share_loops(library: str, registry: str = "") -> bool:
     if os.environ.get(SHARING) == THEIRS:
         return False
     _core.set_loop_threads(_asked_for())
-    return _core.share_loops(library, registry)
+    shared = _core.share_loops(library, registry)
+    if shared:
+        os.environ.setdefault(SPINS, "0")
+    return shared
 
 
 def _asked_for() -> int:

@@ -12,6 +12,7 @@ from tlp_tvm import _core
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.machine.loop_threads import (
     SHARING,
+    SPINS,
     THEIRS,
     VARIABLE,
     loop_threads,
@@ -25,6 +26,7 @@ OMP = "OMP_NUM_THREADS"
 
 @pytest.fixture(autouse=True)
 def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(SPINS, raising=False)
     for name in (VARIABLE, OMP):
         monkeypatch.setenv(name, "")  # put back afterwards, whatever the test leaves
 
@@ -54,7 +56,7 @@ def test_tvm_takes_that_number() -> None:
 
 
 LOOP = """
-import sys
+import os
 import numpy as np
 from tlp_tvm import _core
 from tlp_tvm.ansor.loading.locate import load_tvm
@@ -81,7 +83,7 @@ before = run()
 shared = share_loops_of(tvm)
 after = run()
 _core.leave_loops()
-print(before, shared, after, run() - after)
+print(before, shared, after, run() - after, os.environ.get("TVM_THREAD_POOL_SPIN_COUNT", "theirs"))
 """
 
 
@@ -93,19 +95,23 @@ def loops_shared(**variables: str) -> list[str]:
         check=True,
         env=os.environ | variables,
     )
-    return done.stdout.split()[-4:]
+    return done.stdout.split()[-5:]
 
 
 def test_loops_are_shared_out_from_then_on_and_left_again() -> None:
-    assert loops_shared(**{VARIABLE: "2"}) == ["0", "True", "1", "0"]
+    assert loops_shared(**{VARIABLE: "2"}) == ["0", "True", "1", "0", "0"]
 
 
 def test_one_thread_shares_nothing() -> None:
-    assert loops_shared(**{OMP: "1"}) == ["0", "True", "0", "0"]
+    assert loops_shared(**{OMP: "1"}) == ["0", "True", "0", "0", "0"]
 
 
 def test_a_user_may_leave_loops_to_tvm() -> None:
-    assert loops_shared(**{VARIABLE: "2", SHARING: THEIRS}) == ["0", "False", "0", "0"]
+    assert loops_shared(**{VARIABLE: "2", SHARING: THEIRS}) == ["0", "False", "0", "0", "theirs"]
+
+
+def test_a_user_may_say_how_long_threads_of_tvms_pool_look_for_work() -> None:
+    assert loops_shared(**{VARIABLE: "2", SPINS: "77"})[-1] == "77"
 
 
 def test_a_block_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
