@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tlp_tvm.latency import latency_of_costs
-from tlp_tvm.machine.loop_threads import VARIABLE
+from tlp_tvm.machine.loop_threads import SPINS, VARIABLE
 from tlp_tvm.measuring.yardstick import Yardsticks
 
 NO_ERROR, INSTANTIATION, COMPILE, RUNTIME = 0, 1, 2, 4
@@ -104,7 +104,7 @@ def start(parent: int, threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     os.environ[VARIABLE] = str(threads)  # both are read when the first parallel loop runs
-    os.environ.setdefault("TVM_THREAD_POOL_SPIN_COUNT", _SPINS)
+    os.environ.setdefault(SPINS, _SPINS)
     with contextlib.suppress(OSError):  # where memory runs out, a child shall go first
         Path("/proc/self/oom_score_adj").write_text("1000")
 
