@@ -46,7 +46,7 @@ CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
 # Ansor's programs timed with warm caches, before there were others.
 WARM := datasets/epyc datasets/epyc-wide datasets/epyc-dense datasets/epyc-conv
 # With cold weights, as networks run them; the last three were chosen by the model that the ones before had taught.
-COLD := datasets/cold datasets/cold-zen3 datasets/cold-zen3-wide datasets/cold-zen5
+COLD := datasets/cold datasets/cold-zen3 datasets/cold-zen3-wide datasets/cold-zen5 datasets/cold-zen5-224 datasets/cold-zen5-chosen
 
 # The platforms of these, whose programs the trees of `x86` learn from.
 TREES := zen3-avx2-2t zen4-avx512-2t zen5-avx512-2t
@@ -163,7 +163,7 @@ dataset: $(VENV)/.package  ## build the datasets of the shipped models from data
 
 pretrained: dataset $(MS_VENV)/.package  ## train the shipped models again
 	rm -rf build/pretrained
-	$(BIN)/tlp-tvm train build/dataset-x86 --members 4 --out build/pretrained/x86
+	$(BIN)/tlp-tvm train build/dataset-x86 --members 4 --epochs 28 --out build/pretrained/x86
 	$(BIN)/python benchmarks/training_networks.py build/training
 	$(BIN)/python benchmarks/training_networks.py build/training --exported
 	$(BIN)/tlp-tvm train build/dataset-x86 --trees --out build/pretrained/x86 --networks build/training \

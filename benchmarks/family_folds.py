@@ -59,6 +59,8 @@ SOURCES = {
         "datasets/cold-zen3",
         "datasets/cold-zen3-wide",
         "datasets/cold-zen5",
+        "datasets/cold-zen5-224",
+        "datasets/cold-zen5-chosen",
         "datasets/cold-zen1",
     ),
     "metaschedule": (
