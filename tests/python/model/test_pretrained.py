@@ -33,6 +33,8 @@ TRAINED_ON = {
         "cold-zen3",
         "cold-zen3-wide",
         "cold-zen5",
+        "cold-zen5-224",
+        "cold-zen5-chosen",
     ),
     "x86-metaschedule": (
         "cold-zen5-metaschedule",
