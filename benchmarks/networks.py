@@ -29,7 +29,7 @@ from typing import Any
 from commits import checked_out
 from marked_pages import put
 from network_exports import NETWORKS
-from networks_page import draw, page, summary
+from networks_page import draw, order_of, page, summary
 from own_command import MAIN
 
 from tlp_tvm.beside.peer_kinds import PEERS
@@ -92,9 +92,11 @@ def read_kept() -> dict[str, Any]:
 
 
 def keep(kept: dict[str, Any], stage: Stage, result: dict[str, Any]) -> None:
-    """Add a stage's result to the kept ones of its processor, at once on disk."""
+    """Add a stage's result to the kept ones of its processor, in order, at once on disk."""
     ended, beside = result["end_to_end"], result["beside"]
-    kept.setdefault(beside["cpu"], {}).setdefault(stage.network, {})[stage.name] = {
+    networks = kept.setdefault(beside["cpu"], {})
+    found = networks.get(stage.network, {})
+    found[stage.name] = {
         "commit": result["commit"],
         "untuned": ended["untuned_latency"],
         "speedup": ended["speedup"],
@@ -106,6 +108,7 @@ def keep(kept: dict[str, Any], stage: Stage, result: dict[str, Any]) -> None:
         "seconds": {name: round(value, 1) for name, value in result["seconds"].items()},
         **{name: beside[name] for name in ("cpu", "threads", "programs", "ours", "peers")},
     }
+    networks[stage.network] = {name: found[name] for name in sorted(found, key=order_of)}
     write_whole(KEPT, f"{_as_text(kept, 3)}\n")
 
 

@@ -62,7 +62,7 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
     networks = [name for name in titles if kept.get(name)]
     found = [list(kept[name].values()) for name in networks]
     peers = list(dict.fromkeys(peer["name"] for rows in found for row in rows for peer in row["peers"]))
-    stages = sorted({stage for name in networks for stage in kept[name]}, key=_order)
+    stages = sorted({stage for name in networks for stage in kept[name]}, key=order_of)
     heads = ["network", *(f"{peer}, ms" for peer in peers), "TVM untuned, ms"]
     heads += ["at the peak, ms", *(f"{_words(stage)}: ms | beside the fastest peer" for stage in stages)]
     text = [f"| {' | '.join(heads)} |", "|---" * (3 + len(peers) + 2 * len(stages)) + "|"]
@@ -106,10 +106,10 @@ def summary(kept: Processors, titles: Mapping[str, str]) -> list[str]:
 def _sentences(cpu: str, kept: Kept, titles: Mapping[str, str]) -> list[str]:
     """The longest tunings of each framework that measured, beside the fastest peers."""
     networks = [name for name in titles if kept.get(name)]
-    stages = sorted({stage for name in networks for stage in kept[name] if _order(stage)[1]}, key=_order)
+    stages = sorted({stage for name in networks for stage in kept[name] if order_of(stage)[1]}, key=order_of)
     text = []
-    for stage in {_order(stage)[0]: stage for stage in stages}.values():
-        framework, minutes = _order(stage)
+    for stage in {order_of(stage)[0]: stage for stage in stages}.values():
+        framework, minutes = order_of(stage)
         ratios = {titles[name]: ratio(kept[name][stage]) for name in networks if stage in kept[name]}
         ratios = {title: value for title, value in ratios.items() if not math.isnan(value)}
         if not ratios:
@@ -172,7 +172,7 @@ def draw(processors: Processors, titles: Mapping[str, str], path: Path) -> None:
     networks = [name for name in reversed(titles) if kept.get(name)]
     figure = Figure(figsize=(8, 1.4 + 0.42 * len(networks)), layout="constrained")
     axes = figure.subplots()
-    every = sorted({_order(stage) for name in networks for stage in kept[name]})
+    every = sorted({order_of(stage) for name in networks for stage in kept[name]})
     shades = dict(zip(sorted({minutes for _, minutes in every}), _BLUES, strict=False))
     places = _places([framework for framework, _ in every])
     for row, name in enumerate(networks):
@@ -182,7 +182,7 @@ def draw(processors: Processors, titles: Mapping[str, str], path: Path) -> None:
             if peer["turns"] and not peer["problem"]:
                 _dot(axes, row, fastest(last)[1] / peer["latency"], peer["name"])
         for stage in stages:
-            framework, minutes = _order(stage)
+            framework, minutes = order_of(stage)
             shift, height = places[framework]
             speed = ratio(kept[name][stage])
             how = {"height": height, "color": shades.get(minutes, _BLUES[-1]), "edgecolor": "white"}
@@ -216,13 +216,14 @@ def _places(frameworks: Sequence[str]) -> dict[str, tuple[float, float]]:
     return {name: (height * ((len(names) - 1) / 2 - i), height * 0.9) for i, name in enumerate(names)}
 
 
-def _order(stage: str) -> tuple[str, float]:
+def order_of(stage: str) -> tuple[str, float]:
+    """Framework and minutes of a stage, by which stages are sorted."""
     framework, _, minutes = stage.partition("-")
     return framework, float(minutes)
 
 
 def _words(stage: str) -> str:
-    framework, minutes = _order(stage)
+    framework, minutes = order_of(stage)
     return f"{framework}, {f'{minutes:g} min' if minutes else '0 programs'}"
 
 

@@ -117,6 +117,16 @@ def test_the_table_compares_with_the_fastest_sound_peer(networks: ModuleType) ->
     assert about.endswith(f" in the median: Network A {single}, Network A {single}, Network B {single}.")
 
 
+def test_a_stage_without_measuring_that_ran_later_is_not_the_last(networks: ModuleType) -> None:
+    kept: dict[str, Any] = {}
+    for minutes, ours in ((5, 0.001), (0, 0.004)):
+        networks.keep(kept, networks.Stage("a", "ansor", minutes), result(ours, PEERS))
+
+    assert list(networks.read_kept()[CPU]["a"]) == ["ansor-0", "ansor-5"]
+    assert networks.page(kept, TITLES) == networks.page(networks.read_kept(), TITLES)
+    assert "the lowest turn of each library, 2.00x in" in "\n".join(networks.page(kept, TITLES))
+
+
 def test_the_readme_says_the_mean_and_the_worst(networks: ModuleType) -> None:
     kept: dict[str, Any] = {}
     for network, minutes, ours in (("a", 0, 0.001), ("a", 5, 0.004), ("b", 5, 0.0005)):
