@@ -27,6 +27,9 @@ SPINS = "TVM_THREAD_POOL_SPIN_COUNT"
 """How often a thread of TVM's own pool looks for work before it sleeps; TVM reads it once. 300,000 by itself,
 an eighth of a second, which each run of a profile waits for, as it ends the pool and makes another."""
 
+_LOOKS = "1"
+"""Of threads that have nothing to do."""
+
 
 def set_loop_threads(target: str) -> None:
     """Have this process's parallel loops take what a target names, but not more than there are cores.
@@ -78,7 +81,7 @@ def share_loops(library: str, registry: str = "") -> bool:
     _core.set_loop_threads(_asked_for())
     shared = _core.share_loops(library, registry)
     if shared:
-        os.environ.setdefault(SPINS, "0")
+        os.environ.setdefault(SPINS, _LOOKS)
     return shared
 
 
