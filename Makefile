@@ -45,7 +45,7 @@ CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
 
 # Ansor's programs timed with warm caches, before there were others.
 WARM := datasets/epyc datasets/epyc-wide datasets/epyc-dense datasets/epyc-conv
-# With cold weights, as networks run them; the last three were chosen by the model that the ones before had taught.
+# With cold weights, as networks run them; models that the ones before had taught chose most of the later ones.
 COLD := datasets/cold datasets/cold-zen3 datasets/cold-zen3-wide datasets/cold-zen5 datasets/cold-zen5-224 datasets/cold-zen5-chosen
 
 # The platforms of these, whose programs the trees of `x86` learn from.
