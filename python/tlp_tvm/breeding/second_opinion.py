@@ -1,4 +1,4 @@
-"""What a model's trees say of programs that TVM has replayed, where nothing of the task is measured yet.
+"""What a model's trees say of programs that TVM has lowered, where nothing of the task is measured yet.
 
 Breeding asks the network alone, thousands of times a second. Of the programs that it finds, TVM lowers some,
 and the trees see what their steps amount to (`model.trees`). A search that measures does not ask them: of 16
@@ -52,16 +52,19 @@ class SecondOpinion:
             return None
         return cls(trees, platform, rows_of, FeatureLayout.preset(model.layout.framework))
 
-    def best(self, replayed: Sequence[tuple[int, Any]], found: Found) -> list[Any]:
-        """Programs in the order of both scores, the best first, without those that cannot be lowered.
+    def best(self, places: Sequence[int], programs: Sequence[Any], found: Found) -> list[int]:
+        """The order of programs by both scores, the best first, without those that cannot be lowered.
 
         Args:
-            replayed: places and programs.
-            found: what was bred, by place.
+            places: of each, among those that were bred.
+            programs: what `rows_of` reads.
+            found: what was bred.
+
+        Returns:
+            Places in `places`.
         """
-        places = np.array([i for i, _ in replayed], np.intp)
-        programs = [program for _, program in replayed]
-        tiles = tile_sizes(embedded(found.herd.take(places), self._layout), self._layout)
+        bred = np.asarray(places, np.intp)
+        tiles = tile_sizes(embedded(found.herd.take(bred), self._layout), self._layout)
         speeds = self._trees.speeds(*self._rows_of(programs), tiles, self._platform)
-        known = both(found.scores[places], speeds)
-        return [programs[i] for i in np.argsort(-known, kind="stable") if np.isfinite(known[i])]
+        known = both(found.scores[bred], speeds)
+        return [int(i) for i in np.argsort(-known, kind="stable") if np.isfinite(known[i])]

@@ -25,6 +25,19 @@ class StateReplayer(Replayer):
         # A record of a task that exists only to be serialised: TVM reads nothing of it but the steps.
         self._before, self._after = line[: line.index("[[], ") + 5], line[line.index(']], "r"') :]
 
+    def as_bred(self, herd: _core.Herd, i: int) -> Any:
+        """A program's steps as TVM reads them: enough to lower it, and TVM may still refuse them.
+
+        Args:
+            herd: bred programs of the task.
+            i: which.
+
+        Returns:
+            A `StateObject` without stages.
+        """
+        line = self._before + herd.text(i) + self._after
+        return load_tvm().auto_scheduler.measure_record.load_record_from_string(line)[0].state
+
     def program(self, herd: _core.Herd, i: int) -> Any | None:
         """TVM's state of a program, bounds inferred.
 
@@ -36,10 +49,8 @@ class StateReplayer(Replayer):
             The `StateObject`, whose steps are those bred; None, counted, where TVM refuses them.
         """
         tvm = load_tvm()
-        line = self._before + herd.text(i) + self._after
         try:
-            measured, _ = tvm.auto_scheduler.measure_record.load_record_from_string(line)
-            state = self._task.compute_dag.infer_bound_from_state(measured.state).state_object
+            state = self._task.compute_dag.infer_bound_from_state(self.as_bred(herd, i)).state_object
         except (tvm.TVMError, ValueError, IndexError) as error:
             self.counts.refuse(str(error).strip().splitlines()[-1])
             return None

@@ -7,7 +7,7 @@ billion seconds (`MADE_UP_COST`), no time spent, no date. So any program that wa
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +86,10 @@ def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: i
     scores = model_scores(cost_model, str(task.workload_key), str(task.target))
     count = CANDIDATES if opinion is None else ASKED
     found = evolve(stock, stock.sample, scores, population=population, count=count, seed=seed)
-    places = range(len(found.herd))
-    states: Iterable[Any] = (stock.replayer.program(found.herd, i) for i in places)
+    places: Sequence[int] = range(len(found.herd))
     if opinion is not None:
-        states = opinion.best(stock.replayer.programs(found.herd, places, count), found)
+        places = opinion.best(places, [stock.replayer.as_bred(found.herd, i) for i in places], found)
+    states = (stock.replayer.program(found.herd, i) for i in places)
     return next((state for state in states if state is not None and can_be_compiled(task, state)), None)
 
 

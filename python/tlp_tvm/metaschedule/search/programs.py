@@ -83,7 +83,8 @@ class TraceSource(ProgramSource):
         found = evolve(stock, stock.sample, scores, count=wanted, **how)
         if opinion is not None:
             replayed = stock.replayer.programs(found.herd, range(len(found.herd)), wanted)
-            return self._inputs(opinion.best(replayed, found))
+            places, schedules = [i for i, _ in replayed], [schedule for _, schedule in replayed]
+            return self._inputs(schedules[i] for i in opinion.best(places, schedules, found))
         new: list[Any] = []
         for i in range(len(found.herd)):
             if len(new) == count:

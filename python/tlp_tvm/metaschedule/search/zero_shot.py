@@ -148,7 +148,9 @@ def _best_first(stock: TraceStock, found: Found, opinion: SecondOpinion | None, 
     places = range(len(found.herd))
     if opinion is not None:
         places, asked = places[judged:], places[:judged]
-        yield from opinion.best(stock.replayer.programs(found.herd, asked, len(asked)), found)
+        replayed = stock.replayer.programs(found.herd, asked, len(asked))
+        schedules = [schedule for _, schedule in replayed]
+        yield from (schedules[i] for i in opinion.best([i for i, _ in replayed], schedules, found))
     for i in places:
         if (schedule := stock.replayer.program(found.herd, i)) is not None:
             yield schedule

@@ -10,6 +10,7 @@ import pytest
 
 from scorers import LinearScorer
 from tlp_tvm.adapting.program_source import ModelPrior
+from tlp_tvm.ansor.breeding.replay import StateReplayer
 from tlp_tvm.ansor.networks.planning import RelayTask
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.reading.states import steps
@@ -70,6 +71,22 @@ def test_without_measuring_the_best_of_both_is_chosen(
     task = operator_task("softmax", TARGET)
     state = choose_program(task, TLPCostModel(Thinker()), 32, seed=1)
     assert steps([state])[0] in liked
+
+
+def test_tvm_infers_the_bounds_of_the_chosen_program_alone(
+    liked: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zero_shot, "ASKED", 24)
+    replayed: list[int] = []
+    program = StateReplayer.program
+
+    def counted(self: StateReplayer, herd: Any, i: int) -> Any:
+        replayed.append(i)
+        return program(self, herd, i)
+
+    monkeypatch.setattr(StateReplayer, "program", counted)
+    choose_program(operator_task("softmax", TARGET), TLPCostModel(Thinker()), 32, seed=1)
+    assert len(replayed) == 1
 
 
 def test_a_collection_measures_the_best_of_both_first(
