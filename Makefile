@@ -46,7 +46,8 @@ CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
 # Ansor's programs timed with warm caches, before there were others.
 WARM := datasets/epyc datasets/epyc-wide datasets/epyc-dense datasets/epyc-conv
 # With cold weights, as networks run them; models that the ones before had taught chose most of the later ones.
-COLD := datasets/cold datasets/cold-zen3 datasets/cold-zen3-wide datasets/cold-zen5 datasets/cold-zen5-224 datasets/cold-zen5-chosen
+COLD := datasets/cold datasets/cold-zen3 datasets/cold-zen3-wide datasets/cold-zen5 datasets/cold-zen5-224 \
+  datasets/cold-zen5-chosen datasets/cold-zen4-224 datasets/cold-zen4-chosen
 
 # The platforms of these, whose programs the trees of `x86` learn from.
 TREES := zen3-avx2-2t zen4-avx512-2t zen5-avx512-2t

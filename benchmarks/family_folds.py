@@ -61,6 +61,8 @@ SOURCES = {
         "datasets/cold-zen5",
         "datasets/cold-zen5-224",
         "datasets/cold-zen5-chosen",
+        "datasets/cold-zen4-224",
+        "datasets/cold-zen4-chosen",
         "datasets/cold-zen1",
     ),
     "metaschedule": (
