@@ -35,6 +35,8 @@ TRAINED_ON = {
         "cold-zen5",
         "cold-zen5-224",
         "cold-zen5-chosen",
+        "cold-zen4-224",
+        "cold-zen4-chosen",
     ),
     "x86-metaschedule": (
         "cold-zen5-metaschedule",
