@@ -32,10 +32,13 @@ SECONDS = 1.0
 """Of a turn of each."""
 
 MOST_TURNS = 3
-"""Times the wanted ones, where turns are left out."""
+"""Times the wanted ones, where turns are left out, or differ."""
 
 SLOWED = 1.25
 """A turn that takes so many times the lowest, in the median of what is timed, is left out for all alike."""
+
+STEADY = 0.05
+"""Of the median: more turns are taken while the middle half of ours, or of the fastest peer's, is wider."""
 
 PAUSE = 0.25
 """Seconds before a turn, in which the threads of the one before fall asleep."""
@@ -180,12 +183,12 @@ def _compared(peer: Timed, ours: list[NDArray[Any]], its: list[NDArray[Any]]) ->
 
 
 def _take_turns(running: dict[str, PeerProcess], timed: dict[str, Timed], turns: int, seconds: float) -> int:
-    """Time all in turns, again where the machine was slowed down.
+    """Time all in turns, again where the machine was slowed down, and on while turns differ.
 
     Args:
         running: processes by name; one that ends is taken out.
         timed: receives what each took.
-        turns: wanted.
+        turns: wanted, at least.
         seconds: of a turn of each.
 
     Returns:
@@ -203,7 +206,7 @@ def _take_turns(running: dict[str, PeerProcess], timed: dict[str, Timed], turns:
                 problem = f"{peer}: expected a peer that runs to the end, found: {error}; leave it out"
                 timed[peer] = replace(timed[peer], turns=(), problem=problem)
         counted = _undisturbed(taken, list(running))
-        if len(counted) == turns:
+        if len(counted) >= turns and _steady(counted, list(running)):
             break
     for peer in running:
         timed[peer] = replace(timed[peer], turns=tuple(turn[peer] for turn in counted))
@@ -217,3 +220,11 @@ def _undisturbed(taken: list[dict[str, float]], peers: list[str]) -> list[dict[s
         [t for t in taken if statistics.median(t[p] / lowest[p] for p in peers) <= SLOWED] if peers else []
     )
     return found or taken
+
+
+def _steady(taken: list[dict[str, float]], peers: list[str]) -> bool:
+    """Whether more turns would hardly move what is compared: ours, and the fastest of the others."""
+    medians = {peer: statistics.median(turn[peer] for turn in taken) for peer in peers}
+    compared = sorted(peers, key=lambda peer: (peer != OURS, medians[peer]))[:2]
+    low, high = np.quantile([[turn[peer] for turn in taken] for peer in compared], (0.25, 0.75), axis=1)
+    return all(high - low <= [STEADY * medians[peer] for peer in compared])

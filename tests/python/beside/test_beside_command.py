@@ -23,7 +23,8 @@ TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 
 @pytest.fixture(autouse=True)
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("TURNS", 2), ("SECONDS", 0.001), ("PAUSE", 0.0), ("SLOWED", math.inf)):
+    short = {"TURNS": 2, "SECONDS": 0.001, "PAUSE": 0.0, "SLOWED": math.inf, "STEADY": math.inf}
+    for name, value in short.items():
         monkeypatch.setattr(timing_peers, name, value)
 
 

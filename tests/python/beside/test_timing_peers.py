@@ -21,6 +21,7 @@ from tlp_tvm.ansor.networks.library import load_tuned
 from tlp_tvm.beside import timing_peers
 from tlp_tvm.beside.beside_result import AGREEMENT, BesideResult, Timed, read_beside
 from tlp_tvm.beside.peer_child import _reason
+from tlp_tvm.beside.peer_kinds import OURS
 from tlp_tvm.beside.peer_processes import peer_process
 from tlp_tvm.beside.runtimes import Job, inputs_of
 from tlp_tvm.beside.timing_peers import time_beside
@@ -31,6 +32,7 @@ from tlp_tvm.errors import BesideError
 def every_turn_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is."""
     monkeypatch.setattr(timing_peers, "SLOWED", math.inf)
+    monkeypatch.setattr(timing_peers, "STEADY", math.inf)
 
 
 def timed(network: Path, folder: Path, *peers: str, tell: Callable[[str], None] = print) -> BesideResult:
@@ -207,6 +209,15 @@ def test_there_is_an_end_where_no_turn_is_like_another(monkeypatch: pytest.Monke
     found = turns_of([Fake("a", asked, taken=(1.0, *(2.0 + i for i in range(9))))], monkeypatch)
     assert len(asked) == 9
     assert found["a"].turns == (1.0,)
+
+
+def test_turns_go_on_while_what_is_compared_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing_peers, "STEADY", 0.05)
+    ours = (1.0, 1.5, 1.0, 1.0, 1.0, 1.5)
+    fakes = [Fake(OURS, [], taken=ours), Fake("b", [], taken=(2.0,)), Fake("c", [], taken=(3.0, 3.5))]
+    found = turns_of(fakes, monkeypatch)
+    assert found[OURS].turns == ours[:5]  # the middle half of four ends at 1.125
+    assert found["c"].turns == (3.0, 3.5, 3.0, 3.5, 3.0)
 
 
 def test_a_peer_that_ends_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
