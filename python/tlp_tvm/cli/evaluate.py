@@ -73,6 +73,12 @@ Out = Annotated[Path | None, typer.Option(help="Folder of a --choice; an existin
 Tasks = Annotated[
     int, typer.Option(min=0, help="With --choice: tasks per network, the heaviest first; 0 for all.")
 ]
+Target = Annotated[
+    str,
+    typer.Option(
+        help="With --choice: TVM target that programs are chosen and timed for. Default: this machine's CPU."
+    ),
+]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Epochs of networks. Default: 50, or our recipe's.")]
 Cache = Annotated[
     Path | None,
@@ -107,6 +113,7 @@ def evaluate(
     choice: Choice = "",
     out: Out = None,
     tasks: Tasks = 0,
+    target: Target = "",
     epochs: Epochs = None,
     cache: Cache = None,
     networks: Networks = None,
@@ -127,7 +134,7 @@ def evaluate(
 
     models, dataset = models_and_dataset(names)
     if choice:
-        evaluate_choices(models, dataset, choice, out, tasks=tasks, seed=seed, as_json=as_json)
+        evaluate_choices(models, dataset, choice, out, target=target, tasks=tasks, seed=seed, as_json=as_json)
         return
     rankings = Rankings(
         models=models,

@@ -129,11 +129,12 @@ def test_the_command_prints_a_row_for_each_model_and_number(
 ) -> None:
     def quick(asked: ChoiceSettings, observer: ChoiceObserver) -> Any:
         (data,) = asked.known
-        small = settings(asked.out, data, models=asked.models, networks=asked.networks)
+        small = settings(asked.out, data, models=asked.models, networks=asked.networks, target=asked.target)
         return choose(small, observer)
 
     monkeypatch.setattr(model_choices, "choose", quick)
-    command = ["evaluate", *MODELS, str(known), "--choice", "mlp", "--out", str(tmp_path)]
+    target = "llvm -keys=cpu -mcpu=nehalem -num-cores=1"
+    command = ["evaluate", *MODELS, str(known), "--choice", "mlp", "--target", target, "--out", str(tmp_path)]
 
     printed = succeed(*command)
     content = json.loads(succeed(*command, "--json"))
@@ -144,6 +145,7 @@ def test_the_command_prints_a_row_for_each_model_and_number(
         (m, k) for m in MODELS for k in (1, 5)
     ]
     assert len(content["tasks"]) == 2
+    assert content["target"] == target
 
 
 def test_it_needs_a_model_and_a_folder(known: Path, tmp_path: Path) -> None:
