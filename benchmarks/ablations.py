@@ -3,15 +3,16 @@
 Question: how much worse does our recipe rank families of networks that it has not learned from, when one of
 its parts is another? The TLP paper has these ablations with one seed, on the networks that it reports.
 Set-up: cross-validation over the families of the training networks, as in `family_folds.py`, programs with
-cold weights; one network, `EPOCHS` epochs, and the last one counts. Nothing of it sees a test network.
+cold weights of three processors (`SOURCES`, which stay the same when other datasets come); one network,
+`EPOCHS` epochs, and the last one counts. Nothing of it sees a test network.
 Baseline: the recipe itself, in each table's first row.
 Takeaway: both metrics over the tasks of all folds with at least eight programs on a platform: mean and
 standard deviation over seeds, interval over tasks.
 
     python benchmarks/ablations.py [--seeds N] [--tables]
 
-A seed takes about an hour on two cores. What is done is kept in docs/results/ablations.json, and the same
-command resumes; --tables rewrites docs/results.md alone.
+A seed takes about half an hour on two cores. What is done is kept in docs/results/ablations.json, and the
+same command resumes; --tables rewrites docs/results.md alone.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ import numpy as np
 import torch
 from backbones import EncoderLayer, Nothing, Recurrent, backbone
 from commits import checked_out
-from family_folds import EPOCHS, FEWEST, FOLDS, fold
+from family_folds import FEWEST, FOLDS, fold
 from marked_pages import put
 from own_command import ROOT
 from torch import nn
@@ -48,7 +49,9 @@ from tlp_tvm.training.recipe import MODELS
 from tlp_tvm.training.train_settings import TrainSettings
 
 KEPT = ROOT / "docs" / "results" / "ablations.json"
-FOLDER = ROOT / "build" / "folds"
+FOLDER = ROOT / "build" / "ablation-folds"
+SOURCES = ("datasets/cold", "datasets/cold-zen3", "datasets/cold-zen5")
+EPOCHS = 16
 TARGET = "zen5-avx512-2t"
 OTHERS = ("zen4-avx512-2t", "zen3-avx2-2t")
 AT_ONCE = 1024
@@ -113,7 +116,7 @@ def layout_of(variant: Variant) -> FeatureLayout:
 @cache
 def corpus_of(name: str, platforms: tuple[str, ...]) -> Corpus:
     """A fold, read once in each process."""
-    return fold(name, FOLDER, platforms=platforms)
+    return fold(name, FOLDER, platforms=platforms, sources=SOURCES)
 
 
 def trained_on(name: str, variant: Variant, seed: int) -> list[list[float]]:
@@ -153,14 +156,14 @@ def _tasks(corpus: Corpus, scores: Any, seed: int, judged: list[str]) -> Iterato
 def key_of(variant: Variant, seed: int) -> str:
     """Names a variant's rows in the file."""
     layer = variant.layer.__name__ if variant.layer else ""
-    parts = [variant.model, variant.training, layout_of(variant).digest, layer, variant.platforms, EPOCHS]
-    return hashlib.sha256(json.dumps([*parts, seed]).encode()).hexdigest()[:16]
+    parts = [variant.model, variant.training, layout_of(variant).digest, layer, variant.platforms]
+    return hashlib.sha256(json.dumps([*parts, SOURCES, EPOCHS, seed]).encode()).hexdigest()[:16]
 
 
 def run(kept: dict[str, Any], seeds: int, jobs: int) -> None:
     """Train what is not kept yet, seed by seed."""
     for name in FOLDS:
-        fold(name, FOLDER)
+        fold(name, FOLDER, sources=SOURCES)
     every = list({key_of(v, 0): v for table in TABLES.values() for v in table.values()}.values())
     asked = [
         (variant, seed, name)

@@ -85,7 +85,13 @@ Scores = dict[str, NDArray[np.float64]]
 """By what ranks: (N, P) of every program on every platform."""
 
 
-def fold(name: str, folder: Path, framework: str = "ansor", platforms: Sequence[str] = ()) -> Corpus:
+def fold(
+    name: str,
+    folder: Path,
+    framework: str = "ansor",
+    platforms: Sequence[str] = (),
+    sources: Sequence[str] = (),
+) -> Corpus:
     """The dataset whose test split is a group of families; built where it is not there.
 
     Args:
@@ -93,12 +99,13 @@ def fold(name: str, folder: Path, framework: str = "ansor", platforms: Sequence[
         folder: of all folds.
         framework: whose programs.
         platforms: to read; empty for all.
+        sources: datasets that it is built of; empty for all of the framework.
     """
     out = folder / name
     if not out.exists():
         tests = [word for family in FOLDS[name] for word in ("--test", family)]
         options = ["--split", "family", *tests, "--validation-share", "0", "--out", str(out)]
-        command = [sys.executable, "-c", MAIN, "dataset", "build", *SOURCES[framework], *options]
+        command = [sys.executable, "-c", MAIN, "dataset", "build", *(sources or SOURCES[framework]), *options]
         subprocess.run(command, cwd=ROOT, check=True)
     corpus = Corpus(out, FeatureLayout.preset(framework), platforms=platforms or None)
     shared = folder / "cache" / "features"  # those of a task are the same in every fold
