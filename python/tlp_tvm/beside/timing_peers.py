@@ -225,6 +225,8 @@ def _undisturbed(taken: list[dict[str, float]], peers: list[str]) -> list[dict[s
 def _steady(taken: list[dict[str, float]], peers: list[str]) -> bool:
     """Whether more turns would hardly move what is compared: ours, and the fastest of the others."""
     medians = {peer: statistics.median(turn[peer] for turn in taken) for peer in peers}
-    compared = sorted(peers, key=lambda peer: (peer != OURS, medians[peer]))[:2]
-    low, high = np.quantile([[turn[peer] for turn in taken] for peer in compared], (0.25, 0.75), axis=1)
-    return all(high - low <= [STEADY * medians[peer] for peer in compared])
+    for peer in sorted(peers, key=lambda peer: (peer != OURS, medians[peer]))[:2]:
+        low, high = np.quantile([turn[peer] for turn in taken], (0.25, 0.75))
+        if high - low > STEADY * medians[peer]:
+            return False
+    return True

@@ -220,6 +220,14 @@ def test_turns_go_on_while_what_is_compared_differs(monkeypatch: pytest.MonkeyPa
     assert found["c"].turns == (3.0, 3.5, 3.0, 3.5, 3.0)
 
 
+def test_where_all_end_nothing_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = turns_of([Fake(OURS, [], ends=True)], monkeypatch)
+    assert found[OURS].turns == ()
+    assert found[OURS].problem == (
+        f"{OURS}: expected a peer that runs to the end, found: its process ended with signal 9; leave it out"
+    )
+
+
 def test_a_peer_that_ends_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     found = turns_of([Fake("a", asked), Fake("b", asked, ends=True)], monkeypatch)
