@@ -52,19 +52,15 @@ class SecondOpinion:
             return None
         return cls(trees, platform, rows_of, FeatureLayout.preset(model.layout.framework))
 
-    def best(self, places: Sequence[int], programs: Sequence[Any], found: Found) -> list[int]:
-        """The order of programs by both scores, the best first, without those that cannot be lowered.
+    def best(self, programs: Sequence[tuple[int, Any]], found: Found) -> list[tuple[int, Any]]:
+        """Programs in the order of both scores, the best first, without those that cannot be lowered.
 
         Args:
-            places: of each, among those that were bred.
-            programs: what `rows_of` reads.
+            programs: places among those that were bred, and what `rows_of` reads.
             found: what was bred.
-
-        Returns:
-            Places in `places`.
         """
-        bred = np.asarray(places, np.intp)
-        tiles = tile_sizes(embedded(found.herd.take(bred), self._layout), self._layout)
-        speeds = self._trees.speeds(*self._rows_of(programs), tiles, self._platform)
-        known = both(found.scores[bred], speeds)
-        return [int(i) for i in np.argsort(-known, kind="stable") if np.isfinite(known[i])]
+        places = np.array([i for i, _ in programs], np.intp)
+        tiles = tile_sizes(embedded(found.herd.take(places), self._layout), self._layout)
+        rows = self._rows_of([program for _, program in programs])
+        known = both(found.scores[places], self._trees.speeds(*rows, tiles, self._platform))
+        return [programs[i] for i in np.argsort(-known, kind="stable") if np.isfinite(known[i])]

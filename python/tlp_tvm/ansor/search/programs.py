@@ -56,8 +56,8 @@ class StateSource(ProgramSource):
         hashes = found.herd.sequence_hashes.tolist()
         new = [i for i, number in enumerate(hashes) if number not in self.known]
         if opinion is not None:
-            bred = [stock.replayer.as_bred(found.herd, i) for i in new]
-            new, count = [new[i] for i in opinion.best(new, bred, found)], count + SPARE
+            bred = [(i, stock.replayer.as_bred(found.herd, i)) for i in new]
+            new, count = [i for i, _ in opinion.best(bred, found)], count + SPARE
         return self._inputs(state for _, state in stock.replayer.programs(found.herd, new, count))
 
     def _block(self, inputs: Sequence[Any]) -> _core.RecordBlock:

@@ -88,7 +88,8 @@ def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: i
     found = evolve(stock, stock.sample, scores, population=population, count=count, seed=seed)
     places: Sequence[int] = range(len(found.herd))
     if opinion is not None:
-        places = opinion.best(places, [stock.replayer.as_bred(found.herd, i) for i in places], found)
+        bred = [(i, stock.replayer.as_bred(found.herd, i)) for i in places]
+        places = [i for i, _ in opinion.best(bred, found)]
     states = (stock.replayer.program(found.herd, i) for i in places)
     return next((state for state in states if state is not None and can_be_compiled(task, state)), None)
 

@@ -83,8 +83,7 @@ class TraceSource(ProgramSource):
         found = evolve(stock, stock.sample, scores, count=wanted, **how)
         if opinion is not None:
             replayed = stock.replayer.programs(found.herd, range(len(found.herd)), wanted)
-            places, schedules = [i for i, _ in replayed], [schedule for _, schedule in replayed]
-            return self._inputs(schedules[i] for i in opinion.best(places, schedules, found))
+            return self._inputs(schedule for _, schedule in opinion.best(replayed, found))
         new: list[Any] = []
         for i in range(len(found.herd)):
             if len(new) == count:

@@ -149,8 +149,7 @@ def _best_first(stock: TraceStock, found: Found, opinion: SecondOpinion | None, 
     if opinion is not None:
         places, asked = places[judged:], places[:judged]
         replayed = stock.replayer.programs(found.herd, asked, len(asked))
-        schedules = [schedule for _, schedule in replayed]
-        yield from (schedules[i] for i in opinion.best([i for i, _ in replayed], schedules, found))
+        yield from (schedule for _, schedule in opinion.best(replayed, found))
     for i in places:
         if (schedule := stock.replayer.program(found.herd, i)) is not None:
             yield schedule
