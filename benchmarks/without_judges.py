@@ -48,9 +48,15 @@ def judging_tasks(platform: dict[str, Any]) -> set[str]:
         platform: as collection.json describes it.
     """
     framework = framework_named(platform["framework"])
-    target = framework.target(platform["target"], here=False)
+    target = framework.target(_split_for(platform), here=False)
     planned = framework.plan(files_of(framework.exported), target, _tell, None)
     return {each.workload_key for each in planned}
+
+
+def _split_for(platform: dict[str, Any]) -> str:
+    """The target by which its tasks were split off."""
+    text: str = platform.get("split_for", platform["target"])
+    return text
 
 
 def without(folder: Path, judging: set[str]) -> list[str]:
@@ -85,7 +91,7 @@ def main() -> None:
     known: dict[str, set[str]] = {}
     for folder in parser.parse_args().folders:
         for platform in json.loads((folder / "collection.json").read_text())["platforms"].values():
-            key = f"{platform['framework']} {platform['target']}"
+            key = f"{platform['framework']} {_split_for(platform)}"
             if key not in known:
                 known[key] = judging_tasks(platform)
             removed = without(folder, known[key])
