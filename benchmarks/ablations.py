@@ -11,8 +11,8 @@ standard deviation over seeds, interval over tasks.
 
     python benchmarks/ablations.py [--seeds N] [--tables]
 
-A seed takes about half an hour on two cores. What is done is kept in docs/results/ablations.json, and the
-same command resumes; --tables rewrites docs/results.md alone.
+It takes hours on two cores. What is done is kept in docs/results/ablations.json, and the same command
+resumes; --tables rewrites docs/results.md alone.
 """
 
 from __future__ import annotations
