@@ -21,7 +21,7 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import cache
@@ -35,13 +35,14 @@ from backbones import EncoderLayer, Nothing, Recurrent, backbone
 from commits import checked_out
 from family_folds import FEWEST, FOLDS, fold
 from marked_pages import put
+from numpy.typing import NDArray
 from own_command import ROOT
+from picks import NearTask, Picks, part_of_page, table
 from torch import nn
 
 from tlp_tvm.evaluation.corpus import Corpus
-from tlp_tvm.files import write_whole
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.metrics.bootstrap import of_ratio
+from tlp_tvm.metrics.topk import RankedTask
 from tlp_tvm.model.losses import Loss
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.loop import train
@@ -52,6 +53,7 @@ KEPT = ROOT / "docs" / "results" / "ablations.json"
 FOLDER = ROOT / "build" / "ablation-folds"
 SOURCES = ("datasets/cold", "datasets/cold-zen3", "datasets/cold-zen5")
 EPOCHS = 16
+OF = (*SOURCES, f"{EPOCHS} epochs")
 TARGET = "zen5-avx512-2t"
 OTHERS = ("zen4-avx512-2t", "zen3-avx2-2t")
 AT_ONCE = 1024
@@ -72,6 +74,31 @@ class Variant:
     layer: type[nn.Module] | None = None
     platforms: tuple[str, ...] = ()
     """Those to learn from; empty for all. The first is the one that is judged, else all are."""
+
+    @property
+    def layout_read(self) -> FeatureLayout:
+        """The layout that it reads."""
+        preset = FeatureLayout.preset(self.layout)
+        if self.shape is None:
+            return preset
+        length, width = self.shape
+        return preset.with_shape(length=length, width=width or preset.width)
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The platforms whose tasks it ranks; none for all."""
+        return self.platforms[:1]
+
+    @property
+    def key(self) -> str:
+        """Its name in the file."""
+        layer = self.layer.__name__ if self.layer else ""
+        parts = [self.model, self.training, self.layout_read.digest, layer, self.platforms]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    def group(self, name: str) -> str:
+        """What it ranks of a fold, by name."""
+        return " ".join([name, *self.judged])
 
 
 RECIPE = Variant()
@@ -104,25 +131,16 @@ TABLES: dict[str, dict[str, Variant]] = {
 }
 
 
-def layout_of(variant: Variant) -> FeatureLayout:
-    """The layout that a variant reads."""
-    preset = FeatureLayout.preset(variant.layout)
-    if variant.shape is None:
-        return preset
-    length, width = variant.shape
-    return preset.with_shape(length=length, width=width or preset.width)
-
-
 @cache
 def corpus_of(name: str, platforms: tuple[str, ...]) -> Corpus:
     """A fold, read once in each process."""
     return fold(name, FOLDER, platforms=platforms, sources=SOURCES)
 
 
-def trained_on(name: str, variant: Variant, seed: int) -> list[list[float]]:
-    """A row for each task of a fold and platform: weight, lowest latency, that of the first and of five."""
+def trained_on(name: str, variant: Variant, seed: int) -> list[NearTask]:
+    """The tasks of a fold, a platform after the other, as a variant ranks them; whether each is near."""
     torch.set_num_threads(1)
-    corpus, layout = corpus_of(name, variant.platforms), layout_of(variant)
+    corpus, layout = corpus_of(name, variant.platforms), variant.layout_read
     measured = corpus.in_layout(layout)
     settings = TLPSettings.of_layout(
         layout, len(measured.platforms), **MODELS["recipe"] | {"members": 1} | variant.model
@@ -136,93 +154,65 @@ def trained_on(name: str, variant: Variant, seed: int) -> list[list[float]]:
     with torch.inference_mode():
         for part in np.array_split(corpus.judged_programs, max(1, len(corpus.judged_programs) // AT_ONCE)):
             scores[part] = network(torch.from_numpy(measured.features(part))).numpy()
-    return list(_tasks(corpus, scores, seed, [TARGET] if variant.platforms else []))
+    return list(judged(corpus, scores, variant.judged))
 
 
-def _tasks(corpus: Corpus, scores: Any, seed: int, judged: list[str]) -> Iterator[list[float]]:
-    whole, chance = corpus.whole, np.random.default_rng(seed)
+def judged(corpus: Corpus, scores: NDArray[np.float32], platforms: Sequence[str]) -> Iterator[NearTask]:
+    """The tasks that the scores rank on some platforms, or on all where none is named."""
+    whole, near = corpus.whole, corpus.near
     for task in np.unique(whole.task_index[corpus.judged_programs]):
         for column, platform in enumerate(whole.platforms):
             programs = whole.programs_of(task)
             programs = programs[np.isfinite(whole.latencies[programs, column])]
-            if len(programs) < FEWEST or (judged and platform.name not in judged):
+            if len(programs) < FEWEST or (platforms and platform.name not in platforms):
                 continue
-            latencies, given = whole.latencies[programs, column], scores[programs, column]
-            order = np.lexsort((chance.permutation(len(given)), -given))
-            weight = sum(whole.tasks[task].weights.values())
-            yield [float(weight), *(float(latencies[order[:k]].min()) for k in (len(order), 1, 5))]
+            of_task = whole.tasks[task]
+            ranked = RankedTask(
+                whole.latencies[programs, column],
+                scores[programs, column].astype(np.float64),
+                float(sum(of_task.weights.values())),
+            )
+            yield ranked, None if near is None else of_task.workload_key in near
 
 
-def key_of(variant: Variant, seed: int) -> str:
-    """Names a variant's rows in the file."""
-    layer = variant.layer.__name__ if variant.layer else ""
-    parts = [variant.model, variant.training, layout_of(variant).digest, layer, variant.platforms]
-    return hashlib.sha256(json.dumps([*parts, SOURCES, EPOCHS, seed]).encode()).hexdigest()[:16]
-
-
-def run(kept: dict[str, Any], seeds: int, jobs: int) -> None:
+def run(kept: Picks, seeds: int, jobs: int) -> None:
     """Train what is not kept yet, seed by seed."""
     for name in FOLDS:
         fold(name, FOLDER, sources=SOURCES)
-    every = list({key_of(v, 0): v for table in TABLES.values() for v in table.values()}.values())
+    every = list({v.key: v for table in TABLES.values() for v in table.values()}.values())
     asked = [
         (variant, seed, name)
         for seed in range(seeds)
         for variant in every
         for name in FOLDS
-        if name not in kept.get(key_of(variant, seed), {}).get("folds", {})
+        if not kept.has(variant.key, seed, variant.group(name))
     ]
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         jobs_of = {pool.submit(trained_on, name, v, seed): (v, seed, name) for v, seed, name in asked}
         for done, job in enumerate(as_completed(jobs_of), 1):
             variant, seed, name = jobs_of[job]
-            entry = kept.setdefault(key_of(variant, seed), {"commit": checked_out(), "folds": {}})
-            entry["folds"][name] = job.result()
-            write_whole(KEPT, as_text(kept))
+            kept.add(variant.key, seed, variant.group(name), job.result(), checked_out())
+            kept.save()
             print(f"{done} of {len(asked)}: {name}, seed {seed}", flush=True)
 
 
-def as_text(kept: dict[str, Any]) -> str:
-    """A line for each variant and seed."""
-    lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(entry)}" for key, entry in sorted(kept.items()))
-    return f"{{\n{lines}\n}}\n"
+def lines(kept: Picks, name: str) -> list[str]:
+    """A table, of the variants whose folds are all there."""
+    return table(
+        [name],
+        [
+            ([words], cells)
+            for words, variant in TABLES[name].items()
+            for cells in kept.rows(variant.key, [variant.group(each) for each in FOLDS])
+        ],
+    )
 
 
-HEADS = ("tasks", "published top-1", "mean top-1", "mean top-5")
-
-
-def rows(kept: dict[str, Any], table: str) -> list[str]:
-    """A table, of the variants whose folds are all there for as many seeds as the first row has."""
-    heads = (table, *HEADS)
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for name, variant in TABLES[table].items():
-        found = []
-        while (entry := kept.get(key_of(variant, len(found)))) and set(entry["folds"]) == set(FOLDS):
-            found.append(np.array([row for each in FOLDS for row in entry["folds"][each]]))
-        if found:
-            weights, best, first, five = np.stack(found, 1).transpose(2, 1, 0)  # (seeds, tasks) each
-            cells = [name, str(weights.shape[1])]
-            cells.append(_figure(weights * best, weights * first))
-            cells += [_figure(best / picked, np.ones_like(best)) for picked in (first, five)]
-            lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-def _figure(above: Any, below: Any) -> str:
-    """The ratio of sums: mean and deviation over seeds, interval over tasks."""
-    seeds = above.sum(1) / below.sum(1)
-    interval = of_ratio(above.T, below.T)
-    spread = f" ± {seeds.std(ddof=1):.3f}" if len(seeds) > 1 else ""
-    return f"{seeds.mean():.3f}{spread} ({interval.low:.2f}-{interval.high:.2f})"
-
-
-def write_page(kept: dict[str, Any]) -> None:
-    """Rewrite the tables of docs/results.md."""
-    lines = []
-    for table in TABLES:
-        lines += ["", *rows(kept, table)]
-    commits = ", ".join(sorted({str(entry["commit"]) for entry in kept.values()}))
-    put(ROOT / "docs" / "results.md", "ablations", "\n".join([*lines, "", f"Commit {commits}.", ""]))
+def page(kept: Picks) -> str:
+    """The part of docs/results.md."""
+    names = [variant.key for table in TABLES.values() for variant in table.values()]
+    tables = [line for name in TABLES for line in ["", *lines(kept, name)]]
+    return part_of_page(tables[1:], kept.commits(names))
 
 
 def main() -> None:
@@ -232,10 +222,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--tables", action="store_true", help="write the tables of what is kept; run nothing")
     asked = parser.parse_args()
-    kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    kept = Picks(KEPT, OF)
     if not asked.tables:
         run(kept, asked.seeds, asked.jobs)
-    write_page(kept)
+    put(ROOT / "docs" / "results.md", "ablations", page(kept))
 
 
 if __name__ == "__main__":

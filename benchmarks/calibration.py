@@ -22,9 +22,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from family_folds import EPOCHS, FOLDS, fold, scores_of
+from family_folds import EPOCHS, FOLDS, fold, folder_of, scores_of
 from numpy.typing import NDArray
-from own_command import ROOT
 from scipy.stats import norm
 
 from tlp_tvm.adapting.adaptation import UNIT, TaskAdapter
@@ -95,7 +94,7 @@ def of_fold(
 def main() -> None:
     """Expect and print."""
     parser = argparse.ArgumentParser(description="How often speeds lie where a search expects them.")
-    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "folds")
+    parser.add_argument("--folder", type=Path, default=folder_of("ansor"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folds", default=",".join(FOLDS))
     options = parser.parse_args()

@@ -6,32 +6,37 @@ Set-up: cross-validation over the families of the training networks, programs wi
 processors; in each fold one group of families is ranked by what learned from the others. Nothing of it sees a
 test network.
 Baseline: random choice.
-Takeaway: mean top-1 by processor, over the tasks of all folds with at least eight programs there.
+Takeaway: both metrics by processor, over the tasks of all folds with at least eight programs there: mean and
+standard deviation over seeds, interval over tasks.
 
     python benchmarks/training_networks.py build/training
-    python benchmarks/family_folds.py
+    python benchmarks/family_folds.py [--seeds 3] [--tables]
 
-Half an hour the first time, as per-store features need every program lowered; six minutes after that. With
---framework metaschedule, by the Python of .venv-metaschedule, of its programs.
+Half an hour the first time, as per-store features need every program lowered; ten minutes a seed after that.
+What is done is kept in docs/results/folds, and the same command resumes; --tables rewrites docs/results.md
+alone. With --framework metaschedule, by the Python of .venv-metaschedule, of its programs.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from commits import checked_out
+from marked_pages import put
 from numpy.typing import NDArray
 from own_command import MAIN, ROOT
-from scipy.stats import spearmanr
+from picks import NearTask, Picks, part_of_page, table
 
 from tlp_tvm.adapting.informed import both
 from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
@@ -43,9 +48,7 @@ from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.rankers import Ranker
 from tlp_tvm.framework import framework_named
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.metrics.topk import RankedTask, mean_top_k, top_k
-from tlp_tvm.model.checkpoint import load_model
-from tlp_tvm.model.scoring import platform_or_mean
+from tlp_tvm.metrics.topk import RankedTask
 
 FOLDS = {
     "text": ["bert", "electra"],
@@ -75,14 +78,23 @@ SOURCES = {
     ),
 }
 """By framework, whose preset layout has its name."""
-FOLDERS = {"ansor": ROOT / "build" / "folds", "metaschedule": ROOT / "build" / "trace-folds"}
-HEADS = ("platform", "tasks", "ranked by", "published top-1", "mean top-1", "mean top-5", "Spearman")
 EPOCHS = 24
+KEPT = ROOT / "docs" / "results" / "folds"
+RANKERS = (
+    *("random", "network", "trees, one model a platform", "trees, one for all", "network and trees"),
+    "trees of the other processors",
+)
 FEWEST = 8
 """Programs of a task on a platform, to count."""
 
 Scores = dict[str, NDArray[np.float64]]
 """By what ranks: (N, P) of every program on every platform."""
+
+
+def folder_of(framework: str) -> Path:
+    """Where the folds of a framework's datasets are built; elsewhere once there are more of these."""
+    digest = hashlib.sha256(" ".join(SOURCES[framework]).encode()).hexdigest()[:8]
+    return ROOT / "build" / f"folds-{framework}-{digest}"
 
 
 def fold(
@@ -126,18 +138,6 @@ def scores_of(ranker: Ranker, corpus: Corpus, seed: int) -> NDArray[np.float64]:
     return found
 
 
-def shipped(model: str, corpus: Corpus) -> NDArray[np.float64]:
-    """(N, P) what a shipped network says, which may know the families; of another target, its mean."""
-    loaded = load_model(model)
-    found = np.full((len(corpus.whole), len(corpus.whole.platforms)), np.nan)
-    for programs in np.array_split(corpus.judged_programs, 1 + len(corpus.judged_programs) // 1024):
-        embedded = corpus.embeddings(loaded.layout, programs)
-        for column, platform in enumerate(corpus.whole.platforms):
-            head = platform_or_mean(loaded, platform.target)
-            found[programs, column] = loaded.score(embedded, head)
-    return found
-
-
 def all_scores(corpus: Corpus, features: StoreFeatures, settings: BaselineSettings, seed: int) -> Scores:
     """Of everything that ranks."""
     network = scores_of(TrainedTLP(settings, "mtl-tlp-one"), corpus, seed)
@@ -150,9 +150,8 @@ def all_scores(corpus: Corpus, features: StoreFeatures, settings: BaselineSettin
         trees[judged, column] = fitted.speeds(rows, features.counts[judged], tiles, platform.name)
         together[judged, column] = both(network[judged, column], trees[judged, column])
     random = np.random.default_rng(seed).random(network.shape)
-    names = ("random", "network", "trees, one model a platform", "trees, one for all", "network and trees")
-    found = dict(zip(names, (random, network, each, trees, together), strict=True))
-    return found | {"trees of the other processors": strangers(corpus, features, settings, seed)}
+    others = strangers(corpus, features, settings, seed)
+    return dict(zip(RANKERS, (random, network, each, trees, together, others), strict=True))
 
 
 def strangers(
@@ -173,11 +172,9 @@ def strangers(
     return found
 
 
-def ranked(
-    corpus: Corpus, features: StoreFeatures, scores: Scores
-) -> dict[tuple[str, str], list[RankedTask]]:
+def ranked(corpus: Corpus, features: StoreFeatures, scores: Scores) -> dict[tuple[str, str], list[NearTask]]:
     """The tasks of a fold by platform and by what ranks them."""
-    whole, found = corpus.whole, defaultdict(list)
+    whole, near, found = corpus.whole, corpus.near, defaultdict(list)
     for task in np.unique(whole.task_index[corpus.judged_programs]):
         for column, platform in enumerate(whole.platforms):
             programs = whole.programs_of(task)
@@ -187,42 +184,40 @@ def ranked(
             weight = sum(whole.tasks[task].weights.values())
             for name, each in scores.items():
                 known = np.nan_to_num(each[programs, column], neginf=-1e9)
-                found[platform.name, name].append(
-                    RankedTask(whole.latencies[programs, column], known, weight)
-                )
+                of_task = RankedTask(whole.latencies[programs, column], known, float(weight))
+                is_near = None if near is None else whole.tasks[task].workload_key in near
+                found[platform.name, name].append((of_task, is_near))
     return found
 
 
 def of_fold(
-    name: str, folder: Path, framework: str, settings: BaselineSettings, seed: int, beside: Sequence[str]
-) -> dict[tuple[str, str], list[RankedTask]]:
+    name: str, folder: Path, framework: str, settings: BaselineSettings, seed: int
+) -> dict[tuple[str, str], list[NearTask]]:
     """The tasks of a fold by platform and by what ranks them, for a process of its own."""
     corpus = fold(name, folder, framework)
     features = store_features(corpus, settings.cache, print, settings.network_files)
-    scores = {f"network of {model}": shipped(model, corpus) for model in beside}
-    return ranked(corpus, features, all_scores(corpus, features, settings, seed) | scores)
+    return ranked(corpus, features, all_scores(corpus, features, settings, seed))
 
 
 def over_folds(
-    of_fold: Callable[..., Mapping[Any, list[RankedTask]]], *how: Any
-) -> dict[Any, list[RankedTask]]:
-    """The tasks of all folds together, each fold in a process on a core of its own.
+    of_fold: Callable[..., Mapping[Any, list[NearTask]]], names: Sequence[str], *how: Any
+) -> Iterator[tuple[str, Mapping[Any, list[NearTask]]]]:
+    """What folds give, each in a process on a core of its own.
 
     Args:
         of_fold: gives a fold's tasks by whatever ranks them, from the fold's name and `how`.
+        names: of the folds.
         *how: the rest of what it takes.
     """
-    tasks: dict[Any, list[RankedTask]] = defaultdict(list)
     os.environ["OMP_NUM_THREADS"] = "1"  # of the processes below; more of them wait for each other on a core
     spawn = get_context("spawn")
     cores = spawn.SimpleQueue()
     for core in os.sched_getaffinity(0):
         cores.put(core)
     with ProcessPoolExecutor(len(os.sched_getaffinity(0)), spawn, _stay, (cores,)) as pool:
-        for part in pool.map(of_fold, *zip(*[(name, *how) for name in FOLDS], strict=True)):
-            for key, found in part.items():
-                tasks[key] += found
-    return tasks
+        jobs = {pool.submit(of_fold, name, *how): name for name in names}
+        for job in as_completed(jobs):
+            yield jobs[job], job.result()
 
 
 def _stay(cores: Any) -> None:
@@ -235,29 +230,55 @@ def files_in(folder: Path, ending: str) -> dict[str, str]:
     return {name: str(path) for path in folder.glob(f"*{ending}") for name in (path.stem, str(path))}
 
 
-def agreement(found: Sequence[RankedTask]) -> float:
-    """Mean rank correlation of scores and speeds over tasks."""
-    return float(np.nanmean([spearmanr(-each.latencies, each.scores)[0] for each in found]))
+def kept_of(framework: str) -> Picks:
+    """What is kept of a framework's folds."""
+    return Picks(KEPT / f"{framework}.json", [*SOURCES[framework], f"{EPOCHS} epochs"])
+
+
+def run(kept: Picks, framework: str, networks: Path, seeds: int) -> None:
+    """Fit and rank what is not kept yet, seed by seed."""
+    folder = folder_of(framework)
+    files = files_in(networks, framework_named(framework).exported)
+    settings = BaselineSettings(cache=folder / "cache", network_files=files, epochs=EPOCHS)
+    asked = {seed: [name for name in FOLDS if not kept.has_any(name, seed)] for seed in range(seeds)}
+    if any(asked.values()):
+        for name in FOLDS:  # what the folds share is made once, with all cores
+            store_features(fold(name, folder, framework), settings.cache, print, files)
+    for seed, names in asked.items():
+        for name, found in over_folds(of_fold, names, folder, framework, settings, seed):
+            for (platform, ranker), tasks in found.items():
+                kept.add(ranker, seed, f"{name} {platform}", tasks, checked_out())
+            kept.save()
+            print(f"seed {seed}: {name} is done", flush=True)
+
+
+def page(kept: Picks) -> str:
+    """The part of docs/results.md."""
+    platforms = sorted({group.partition(" ")[2] for group in kept.tasks})
+    rows = [
+        ([platform, ranker], cells)
+        for platform in platforms
+        for ranker in RANKERS
+        for cells in kept.rows(ranker, [group for group in kept.tasks if group.endswith(f" {platform}")])
+    ]
+    lines = table(["platform", "ranked by"], rows)
+    return part_of_page(lines, kept.commits(RANKERS))
 
 
 def main() -> None:
-    """Fit, rank and print."""
-    parser = argparse.ArgumentParser(description="Cross-validation over the families of training networks.")
+    """Rank what is missing, then write the page."""
+    parser = argparse.ArgumentParser(
+        description="Cross-validation over the families of the training networks."
+    )
     parser.add_argument("--framework", choices=list(SOURCES), default="ansor")
     parser.add_argument("--networks", type=Path, default=ROOT / "build" / "training")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--beside", action="append", default=[], help="shipped model beside, by its network")
-    options = parser.parse_args()
-    folder, ending = FOLDERS[options.framework], framework_named(options.framework).exported
-    files = files_in(options.networks, ending)
-    settings = BaselineSettings(cache=folder / "cache", network_files=files, epochs=EPOCHS)
-    for name in FOLDS:  # what the folds share is made once, with all cores
-        store_features(fold(name, folder, options.framework), settings.cache, print, files)
-    tasks = over_folds(of_fold, folder, options.framework, settings, options.seed, options.beside)
-    print(f"\n| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|")
-    for (platform, name), found in sorted(tasks.items(), key=lambda item: item[0][0]):
-        figures = (top_k(found, 1), mean_top_k(found, 1), mean_top_k(found, 5), agreement(found))
-        print(f"| {platform} | {len(found)} | {name} | {' | '.join(f'{figure:.3f}' for figure in figures)} |")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tables", action="store_true", help="write the table of what is kept; run nothing")
+    asked = parser.parse_args()
+    kept = kept_of(asked.framework)
+    if not asked.tables:
+        run(kept, asked.framework, asked.networks, asked.seeds)
+    put(ROOT / "docs" / "results.md", f"folds {asked.framework}", page(kept))
 
 
 if __name__ == "__main__":

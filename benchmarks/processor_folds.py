@@ -6,13 +6,14 @@ Set-up: cross-validation over the families of the training networks, programs wi
 one group of families is ranked on the processor by what learned from the other families: from all programs of
 the other processors, and from some labels of this one, drawn in blocks of four programs of a task.
 Baseline: random choice, and what learned from all labels of the processor and from no other.
-Takeaway: top-1 and top-5, published and mean, over the tasks of all folds with at least eight programs there.
+Takeaway: both metrics over the tasks of all folds with at least eight programs there: mean and standard
+deviation over seeds, interval over tasks.
 
     python benchmarks/training_networks.py build/training
-    python benchmarks/family_folds.py
-    python benchmarks/processor_folds.py zen1-avx2-2t [--labels 0,50,200,500,7%,all] [--seed 0]
+    python benchmarks/processor_folds.py zen1-avx2-2t [--labels 0,500,all] [--seeds 3] [--tables]
 
-The second command makes what this one reads. Finished networks are kept in build/folds/cache.
+What is done is kept in docs/results/folds, and the same command resumes; --tables rewrites docs/results.md
+alone. Finished networks are kept beside the folds that `family_folds.py` and this build.
 """
 
 from __future__ import annotations
@@ -24,20 +25,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from commits import checked_out
 from family_folds import (
     EPOCHS,
-    FOLDERS,
     FOLDS,
+    KEPT,
+    SOURCES,
     Scores,
-    agreement,
     files_in,
     fold,
+    folder_of,
     over_folds,
     ranked,
     scores_of,
 )
+from marked_pages import put
 from numpy.typing import NDArray
 from own_command import ROOT
+from picks import NearTask, Picks, part_of_page, table
 
 from tlp_tvm.adapting.informed import both
 from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
@@ -49,10 +54,9 @@ from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.evaluation.few_shot.labels import with_labels
 from tlp_tvm.evaluation.labelling import Choose, LabelCount, label_counts, label_order
 from tlp_tvm.evaluation.rankers import Programs
-from tlp_tvm.metrics.topk import RankedTask, mean_top_k, top_k
 
-HEADS = ("tasks", "learned from: ranked by", "published top-1", "top-5", "mean top-1", "top-5", "Spearman")
 ALONE = "all, no other processor"
+LABELS = label_counts("0,500,all")
 
 Opinion = tuple[NDArray[np.float64], NDArray[np.float64]]
 """(N,) scores of the network, and (N,) speeds of the trees."""
@@ -130,7 +134,7 @@ def opinions(corpus: Corpus, asked: Asked) -> Iterator[tuple[str, Opinion]]:
     yield ALONE, opinion(part, asked.platform, 1.0, asked)
 
 
-def of_fold(name: str, folder: Path, asked: Asked) -> dict[str, list[RankedTask]]:
+def of_fold(name: str, folder: Path, asked: Asked) -> dict[str, list[NearTask]]:
     """A fold's tasks on the platform by what ranks them, for a process of its own."""
     corpus = fold(name, folder)
     features = store_features(corpus, asked.settings.cache, print, asked.settings.network_files)
@@ -158,35 +162,58 @@ def measured_elsewhere(corpus: Corpus, column: int) -> Scores:
     return {f"latencies of {name}": -each for name, each in whole.items() if name != names[column]}
 
 
-def rows(tasks: dict[str, list[RankedTask]]) -> Iterator[Sequence[str]]:
-    """Of the table."""
-    for name, found in tasks.items():
-        means = mean_top_k(found, 1), mean_top_k(found, 5), agreement(found)
-        figures = (top_k(found, 1), top_k(found, 5), *means)
-        yield str(len(found)), name, *(f"{figure:.3f}" for figure in figures)
+def kept_of(platform: str, labels: Sequence[LabelCount] = LABELS) -> Picks:
+    """What is kept of a processor's folds with such numbers of labels."""
+    of = [*SOURCES["ansor"], f"{EPOCHS} epochs", *(count.asked for count in labels)]
+    return Picks(KEPT / f"{platform}.json", of)
+
+
+def run(kept: Picks, asked: Asked, seeds: int) -> None:
+    """Learn and rank what is not kept yet, seed by seed."""
+    folder = folder_of("ansor")
+    for seed in range(seeds):
+        names = [name for name in FOLDS if not kept.has_any(name, seed)]
+        for name, found in over_folds(of_fold, names, folder, asked._replace(seed=seed)):
+            for ranker, tasks in found.items():
+                kept.add(ranker, seed, name, tasks, checked_out())
+            kept.save()
+            print(f"seed {seed}: {name} is done", flush=True)
+
+
+def page(kept: Picks) -> str:
+    """The part of docs/results.md."""
+    rows = [
+        ([learned if ranker else "", ranker or learned], cells)
+        for name in kept.found
+        for learned, _, ranker in [name.partition(": ")]
+        for cells in kept.rows(name, list(kept.tasks))
+    ]
+    lines = table(["learned from", "ranked by"], rows)
+    return part_of_page(lines, kept.commits(list(kept.found)))
 
 
 def main() -> None:
-    """Fit, rank and print."""
+    """Rank what is missing, then write the page."""
     parser = argparse.ArgumentParser(description="A processor that is new, by cross-validation.")
     parser.add_argument("platform", help="such as zen1-avx2-2t")
-    parser.add_argument("--labels", type=label_counts, default=label_counts("0,50,200,500,7%,all"))
+    parser.add_argument("--labels", type=label_counts, default=LABELS)
     parser.add_argument("--networks", type=Path, default=ROOT / "build" / "training")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tables", action="store_true", help="write the table of what is kept; run nothing")
     options = parser.parse_args()
-    folder = FOLDERS["ansor"]
-    names = [platform.name for platform in fold(next(iter(FOLDS)), folder).whole.platforms]
-    if options.platform not in names:
-        parser.error(
-            f"platform: expected one of {', '.join(names)}, which {folder} has, found {options.platform!r}; "
-            "if it was collected later, remove that folder"
+    kept = kept_of(options.platform, options.labels)
+    if not options.tables:
+        folder = folder_of("ansor")
+        names = [platform.name for platform in fold(next(iter(FOLDS)), folder).whole.platforms]
+        if options.platform not in names:
+            parser.error(
+                f"platform: expected one that the folds have, {', '.join(names)}, found {options.platform!r}"
+            )
+        settings = BaselineSettings(
+            cache=folder / "cache", network_files=files_in(options.networks, ".pt"), epochs=EPOCHS
         )
-    files = files_in(options.networks, ".pt")
-    settings = BaselineSettings(cache=folder / "cache", network_files=files, epochs=EPOCHS)
-    tasks = over_folds(of_fold, folder, Asked(options.platform, options.labels, options.seed, settings))
-    print(f"\n| {' | '.join(HEADS)} |\n{'|---' * len(HEADS)}|")
-    for row in rows(tasks):
-        print(f"| {' | '.join(row)} |")
+        run(kept, Asked(options.platform, options.labels, 0, settings), options.seeds)
+    put(ROOT / "docs" / "results.md", f"folds {options.platform}", page(kept))
 
 
 if __name__ == "__main__":

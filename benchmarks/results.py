@@ -1,4 +1,4 @@
-"""The accuracy tables of docs/results.md and the README.
+"""The accuracy tables of docs/results.md, docs/results-more.md and the README.
 
 Question: how well do models rank programs of held-out networks?
 Set-up: `PARTS`, each a `tlp-tvm evaluate` command. The output of a part is kept in docs/results/; the command
@@ -36,7 +36,6 @@ KEPT = ROOT / "docs" / "results"
 DATASET = "build/dataset"
 JUDGED = "build/dataset-judged"
 """What `x86` learned from, and the test networks, which none has learned from."""
-METASCHEDULE = "build/dataset-metaschedule"
 LARGEST, GPUS = "build/public", "build/public-gpu"
 PUBLIC_GPUS = ("v100", "k80", "mi50")
 METRICS = {ALL_NETWORKS: "published top", MEAN_OVER_TASKS: "mean top"}
@@ -60,6 +59,11 @@ class Part:
     """Whether it reads logs that are not in the repository."""
 
     @property
+    def page(self) -> str:
+        """The page of docs/ that has its tables: what is claimed is on the first, the rest behind it."""
+        return "results.md" if self.dataset == JUDGED else "results-more.md"
+
+    @property
     def dataset(self) -> str:
         """The dataset that it reads."""
         return next(name for name in self.command if name.startswith("build/"))
@@ -76,20 +80,18 @@ class Part:
         return " ".join(["tlp-tvm", "evaluate", *self.command])
 
 
-def _few(platform: str, labels: str, recipes: str, *, choose: str = "") -> tuple[str, ...]:
-    """Four seeds on the public logs, whose few test tasks make seeds differ most."""
-    dataset, seeds = (GPUS, "4") if platform in PUBLIC_GPUS else (DATASET, "2")
+def _few(platform: str, labels: str, *, choose: str = "") -> tuple[str, ...]:
+    """Four seeds, as few test tasks make seeds differ most."""
     return (
-        *(dataset, "--few-shot", platform, "--labels", labels, "--recipes", recipes),
-        *("--seeds", seeds, "--cache", "build/results", *(("--choose", choose) if choose else ())),
+        *(GPUS, "--few-shot", platform, "--labels", labels, "--recipes", RECIPES),
+        *("--seeds", "4", "--cache", "build/results", *(("--choose", choose) if choose else ())),
     )
 
 
-CURVE = "0,50,200,7%,1000,5000,all"
 SHARE = "7%,all"
 ON_STORES = "xgboost-tvm,xgboost-tenset,xgboost-features,tenset-mlp"
-OURS, THEIRS = "local,mtl,blend,impute", "local,mtl,blend"
-"""`impute` learns from programs measured on several platforms; few of the public ones were."""
+RECIPES = "local,mtl,blend"
+"""Not `impute`, which learns from programs measured on several platforms; few of the public ones were."""
 CHOSEN = "A model of the other platforms chooses blocks of programs that differ and whose speed is uncertain."
 
 PARTS: dict[str, Part] = {
@@ -113,84 +115,27 @@ PARTS: dict[str, Part] = {
             *("--seen", "0,16", "--cache", "build/results"),
         ),
     ),
-    "metaschedule": Part(
-        "MetaSchedule",
-        "The shipped model, its recipe per seed (`tlp`, two networks), and XGBoost on the same sequences.",
-        (
-            *("epyc-metaschedule", METASCHEDULE, "--baselines", "tlp,xgboost-sequence", "--seeds", "3"),
-            *("--cache", "build/results"),
-        ),
-    ),
-    "trained": Part(
-        "The training recipe and models on per-store features",
-        "`tlp` trains one network per platform, `mtl-tlp` one network with a head per platform, both by our "
-        "recipe. TenSet's MLP and `xgboost-features` read TVM's per-store features.",
-        (
-            *(DATASET, "--baselines", "tlp,mtl-tlp,xgboost-features,tenset-mlp", "--seeds", "3"),
-            *("--seen", "0,16", "--cache", "build/results"),
-        ),
-    ),
     "one": Part(
         "Our recipe with one network",
-        "As `tlp` and `mtl-tlp` above, which are two networks, with one.",
+        "`tlp-one` is one network per platform, `mtl-tlp-one` one with a head per platform, by our recipe.",
         (*(DATASET, "--baselines", "tlp-one,mtl-tlp-one", "--seeds", "3"), *("--cache", "build/results")),
     ),
-    "published": Part(
-        "TLP as published",
-        "Hidden width 256, 50 epochs, LambdaRank within tasks.",
-        (*(DATASET, "--baselines", "published-tlp", "--seeds", "2"), *("--cache", "build/results")),
-    ),
-    "published-mtl": Part(
-        "MTL-TLP as published",
-        "As above, with a head per platform.",
-        (*(DATASET, "--baselines", "published-mtl-tlp", "--seeds", "2"), *("--cache", "build/results")),
-    ),
-    "labels-sse42": Part(
-        "Few labels: epyc-sse42-1c",
-        "All recipes; labelled programs are drawn at random.",
-        _few("epyc-sse42-1c", CURVE, "local,mtl,blend,finetune,impute"),
-    ),
-    "share-avx2": Part(
-        "7% of the labels: epyc-avx2-1c",
-        "Labelled programs are drawn at random.",
-        _few("epyc-avx2-1c", SHARE, OURS),
-    ),
-    **{
-        f"chosen-{name}": Part(
-            f"7% of the labels, chosen: {platform}", CHOSEN, _few(platform, SHARE, OURS, choose="diverse")
-        )
-        for name, platform in (("avx2", "epyc-avx2-1c"), ("avx512", "epyc-avx512-2c"))
-    },
     "public": Part(
         "Public platforms",
-        "The five largest public logs, with one task in five held out.",
+        "The five largest public logs, with one task in five held out. `tlp` is one network per platform, "
+        "`mtl-tlp` one with a head per platform, both by our recipe; TLP as published.",
         (
-            *(LARGEST, "--baselines", "tlp,mtl-tlp,xgboost-sequence", "--seeds", "2"),
+            *(LARGEST, "--baselines", "tlp,mtl-tlp,published-tlp,xgboost-sequence", "--seeds", "3"),
             *("--cache", "build/results"),
         ),
         public=True,
     ),
-    "public-published": Part(
-        "Public platforms: TLP as published",
-        "One seed, as training takes an hour of one core.",
-        (*(LARGEST, "--baselines", "published-tlp", "--seeds", "1"), *("--cache", "build/results")),
-        public=True,
-    ),
-    "public-seen": Part(
-        "After 16 and 64 measured programs: MI100",
-        "The only platform here whose test tasks all have enough programs.",
-        (
-            *(LARGEST, "--platform", "mi100-shared", "--baselines", "tlp,xgboost-sequence"),
-            *("--seeds", "2", "--seen", "0,16,64", "--cache", "build/results"),
-        ),
-        public=True,
-    ),
     **{
-        f"share-{name}": Part(f"7% of the labels: {name}", "", _few(name, f"0,{SHARE}", THEIRS), public=True)
+        f"share-{name}": Part(f"7% of the labels: {name}", "", _few(name, f"0,{SHARE}"), public=True)
         for name in PUBLIC_GPUS
     },
     "chosen-k80": Part(
-        "7% of the labels, chosen: k80", CHOSEN, _few("k80", "7%", THEIRS, choose="diverse"), public=True
+        "7% of the labels, chosen: k80", CHOSEN, _few("k80", "7%", choose="diverse"), public=True
     ),
 }
 
@@ -282,22 +227,23 @@ def readme_table(said: dict[str, Any]) -> str:
 
 
 def labels_table(said: dict[str, Any]) -> list[str]:
-    """Both metrics, per number of labels and recipe."""
+    """Both metrics, per number of labels, recipe and tasks."""
     rows = {(row["labels"], row["recipe"], row["choose"], row["network"]): row for row in said["results"]}
-    names = ["labels", "recipe", *heads([0])]
+    ends = [end for end in PARTS_OF_TASKS if any(key[3] == MEAN_OVER_TASKS + end for key in rows)]
+    names = ["labels", "recipe", *(["tasks"] if len(ends) > 1 else []), *heads([0])]
     lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
-    for *place, network in rows:
-        if network == MEAN_OVER_TASKS:
-            found = [rows[(*place, metric)] for metric in METRICS]
+    for place in dict.fromkeys(key[:3] for key in rows):
+        for end in ends:
+            found = [rows[(*place, metric + end)] for metric in METRICS]
             cells = [f"{found[0]['labels']} ({found[0]['share']:.0%})", found[0]["recipe"]]
-            lines.append(
-                f"| {' | '.join([*cells, *(number(row, k) for row in found for k in ('1', '5'))])} |"
-            )
+            cells += [f"{found[0]['tasks']} {PARTS_OF_TASKS[end]}"] if len(ends) > 1 else []
+            cells += [number(row, k) for row in found for k in ("1", "5")]
+            lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
 def tables(name: str, said: dict[str, Any]) -> str:
-    """A part's section of docs/results.md."""
+    """A part's section of its page."""
     part = PARTS[name]
     rows = labels_table(said) if "target" in said else rankers_table(said)
     ranked = {row["tasks"] for row in said["results"] if row["network"] == MEAN_OVER_TASKS}
@@ -310,7 +256,7 @@ def tables(name: str, said: dict[str, Any]) -> str:
 
 def main() -> None:
     """Run missing parts, then write the tables."""
-    parser = argparse.ArgumentParser(description="The tables of docs/results.md.")
+    parser = argparse.ArgumentParser(description="The tables of docs/results.md and docs/results-more.md.")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--only", nargs="+", choices=list(PARTS), help="only these parts")
     which.add_argument("--tables", action="store_true", help="write the tables of what is kept; run nothing")
@@ -326,8 +272,9 @@ def main() -> None:
     with ThreadPoolExecutor(asked.jobs) as pool:
         list(pool.map(lambda name: run(name, asked.again, threads), chosen))
     found = {name: json.loads(f.read_text()) for name in PARTS if (f := KEPT / f"{name}.json").exists()}
-    sections = [tables(name, said) for name, said in found.items()]
-    put(ROOT / "docs" / "results.md", "tables", "\n".join(sections))
+    for page in sorted({part.page for part in PARTS.values()}):
+        sections = [tables(name, said) for name, said in found.items() if PARTS[name].page == page]
+        put(ROOT / "docs" / page, "tables", "\n".join(sections))
     if "judged" in found:
         put(ROOT / "README.md", "results", readme_table(found["judged"]))
 

@@ -1,0 +1,103 @@
+"""What a cross-validation picked: kept, read again, and summed up by both metrics."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from places import ROOT
+from tlp_tvm.metrics.topk import RankedTask, mean_top_k, top_k
+
+Tasks = list[tuple[RankedTask, bool | None]]
+OF = ["datasets/cold"]
+
+
+@pytest.fixture
+def picks(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("picks")
+
+
+def some_tasks(seed: int, near: tuple[bool | None, ...]) -> Tasks:
+    chance = np.random.default_rng(seed)
+    return [
+        (RankedTask(chance.uniform(1e-5, 1e-2, 12), chance.random(12), float(1 + i)), is_near)
+        for i, is_near in enumerate(near)
+    ]
+
+
+def means(cells: list[str]) -> list[float]:
+    return [float(cell.split()[0]) for cell in cells[1:]]
+
+
+def test_figures_are_those_of_the_metrics(picks: ModuleType, tmp_path: Path) -> None:
+    tasks, more = some_tasks(0, (True, False, True)), some_tasks(1, (False,) * 2)
+    kept = picks.Picks(tmp_path / "kept.json", OF)
+    kept.add("network", 0, "text", tasks, "abc1234")
+    kept.add("network", 0, "images", more, "abc1234")
+    kept.save()
+
+    everything, near, far = picks.Picks(tmp_path / "kept.json", OF).rows("network", ["text", "images"])
+
+    for cells, chosen in (
+        (everything, tasks + more),
+        (near, [tasks[0], tasks[2]]),
+        (far, [tasks[1], *more]),
+    ):
+        ranked = [task for task, _ in chosen]
+        expected = [figure(ranked, k) for figure in (top_k, mean_top_k) for k in (1, 5)]
+        assert means(cells) == pytest.approx(expected, abs=2e-3)
+        assert int(cells[0].split()[0]) == len(chosen)
+    assert [cells[0] for cells in (everything, near, far)] == ["5 all", "2 near", "3 far"]
+
+
+def test_seeds_count_where_all_their_groups_are_there(picks: ModuleType, tmp_path: Path) -> None:
+    kept = picks.Picks(tmp_path / "kept.json", OF)
+    for seed, groups in ((0, ("text", "images")), (1, ("text", "images")), (2, ("text",))):
+        for group in groups:
+            tasks = some_tasks(len(group), (True,) * 4)
+            kept.add("network", seed, group, [(shuffled(task, seed), near) for task, near in tasks], "abc")
+
+    [cells, _] = kept.rows("network", ["text", "images"])
+
+    assert kept.seeds("network", ["text", "images"]) == [0, 1]
+    assert all(" ± " in cell for cell in cells[1:])
+    assert list(kept.rows("trees", ["text"])) == []
+
+
+def shuffled(task: RankedTask, seed: int) -> RankedTask:
+    return RankedTask(task.latencies, np.random.default_rng(seed).permutation(task.scores), task.weight)
+
+
+def test_without_near_duplicates_known_there_is_one_row(picks: ModuleType, tmp_path: Path) -> None:
+    kept = picks.Picks(tmp_path / "kept.json", OF)
+    kept.add("network", 0, "text", some_tasks(0, (None, None)), "abc")
+
+    assert [cells[0] for cells in kept.rows("network", ["text"])] == ["2 all"]
+
+
+def test_picks_of_other_datasets_are_not_read(picks: ModuleType, tmp_path: Path) -> None:
+    kept = picks.Picks(tmp_path / "kept.json", OF)
+    kept.add("network", 0, "text", some_tasks(0, (True,)), "abc")
+    kept.save()
+
+    assert picks.Picks(tmp_path / "kept.json", OF).has_any("text", 0)
+    assert not picks.Picks(tmp_path / "kept.json", [*OF, "datasets/cold-zen5"]).has_any("text", 0)
+    assert not picks.Picks(tmp_path / "kept.json", OF).has_any("text", 1)
+
+
+def test_each_kept_table_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    text = (ROOT / "docs" / "results.md").read_text()
+    ablations = importlib.import_module("ablations")
+    families = importlib.import_module("family_folds")
+    processors = importlib.import_module("processor_folds")
+
+    assert ablations.page(ablations.Picks(ablations.KEPT, ablations.OF)) in text, "run ablations.py --tables"
+    for framework in families.SOURCES:
+        assert families.page(families.kept_of(framework)) in text, "run family_folds.py --tables"
+    assert processors.page(processors.kept_of("zen1-avx2-2t")) in text, "run processor_folds.py --tables"
