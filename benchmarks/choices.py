@@ -1,4 +1,4 @@
-"""What models choose when nobody measures for them: the table of docs/search.md.
+"""What models choose when nobody measures for them: the tables of docs/search.md and docs/search-more.md.
 
 Question: how much slower than the best known program is the fastest of the first 1, 5 and 16 programs that a
 model breeds and chooses by itself, and did a new model become better at it?
@@ -19,14 +19,14 @@ import json
 from pathlib import Path
 
 from commits import checked_out
-from marked_pages import put
+from marked_pages import put_where_marked
 
 from tlp_tvm.evaluation.choice.model_choices import RESULTS, Choices, read_choices
 from tlp_tvm.files import write_whole
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results" / "choice"
-PAGE = ROOT / "docs" / "search.md"
+PAGES = [ROOT / "docs" / name for name in ("search.md", "search-more.md")]
 
 
 def keep(out: Path, called: str) -> None:
@@ -64,7 +64,7 @@ def main() -> None:
     if asked.keep is not None:
         keep(asked.keep, asked.called)
     for folder in sorted(KEPT.iterdir()):
-        put(PAGE, f"choices {folder.name}", "\n".join(lines(read_choices(folder))))
+        put_where_marked(PAGES, f"choices {folder.name}", "\n".join(lines(read_choices(folder))))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from tlp_tvm.files import write_whole
@@ -16,3 +17,12 @@ def put(file: Path, name: str, text: str) -> None:
     if count != 1:
         raise SystemExit(f"{file}: expected one pair of marks <!-- {name}: begin -->, found {count}")
     write_whole(file, after)
+
+
+def put_where_marked(pages: Sequence[Path], name: str, text: str) -> None:
+    """Replace the text between two marks of whichever of some files has them."""
+    marked = [page for page in pages if f"<!-- {name}: begin -->" in page.read_text()]
+    if len(marked) != 1:
+        where = ", ".join(str(page) for page in pages)
+        raise SystemExit(f"{where}: expected the marks <!-- {name}: begin --> in one, found {len(marked)}")
+    put(marked[0], name, text)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,8 @@ PUBLIC_GPUS = ("v100", "k80", "mi50")
 METRICS = {ALL_NETWORKS: "published top", MEAN_OVER_TASKS: "mean top"}
 """The rows of an evaluation that are kept, and the heads of their columns; single networks would be ten times
 as much."""
+ON_README = ("random", "x86 with trees", "tlp", "published-tlp", "xgboost-features", "tenset-mlp")
+"""The models of the test networks' table that the README shows."""
 PARTS_OF_TASKS = {"": "all", NEAR: "near", FAR: "far"}
 """Endings of these rows, and what the tables say."""
 KEPT_ROWS = [metric + ending for metric in METRICS for ending in PARTS_OF_TASKS]
@@ -201,8 +204,8 @@ def heads(seen: list[int]) -> list[str]:
     ]
 
 
-def rankers_table(said: dict[str, Any]) -> list[str]:
-    """Both metrics, per platform, tasks and model."""
+def rankers_table(said: dict[str, Any], shown: Collection[str] = ()) -> list[str]:
+    """Both metrics, per platform, tasks and model; all models where none is named."""
     seen = sorted({row["seen"] for row in said["results"]})
     rows = {(row["platform"], row["ranker"], row["seen"], row["network"]): row for row in said["results"]}
     ends = [end for end in PARTS_OF_TASKS if any(key[3].endswith(end) and end for key in rows) or not end]
@@ -212,7 +215,7 @@ def rankers_table(said: dict[str, Any]) -> list[str]:
         for end in ends:
             for ranker in dict.fromkeys(key[1] for key in rows if key[0] == platform):
                 found = [rows.get((platform, ranker, n, metric + end)) for n in seen for metric in METRICS]
-                if None in found:
+                if None in found or (shown and ranker not in shown):
                     continue
                 tasks = [f"{found[0]['tasks']} {PARTS_OF_TASKS[end]}"] if len(ends) > 1 else []
                 cells = [number(row, k) for row in found for k in ("1", "5")]
@@ -223,7 +226,7 @@ def rankers_table(said: dict[str, Any]) -> list[str]:
 def readme_table(said: dict[str, Any]) -> str:
     """What the README shows of the test networks."""
     about = f"*`make results`. {provenance(said)}*"
-    return "\n".join(["", *rankers_table(said), "", about, "", ""])
+    return "\n".join(["", *rankers_table(said, ON_README), "", about, "", ""])
 
 
 def labels_table(said: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The search tables of docs/search.md and the README.
+"""The search tables of docs/search.md, docs/search-more.md and the README.
 
 Question: how fast do searches under TLP match what TVM's own model finds, and how good are they in the end?
 Set-up: `COMPARISONS`, each a `tlp-tvm compare` command. It needs an idle machine for one to two hours; every
@@ -157,7 +157,7 @@ def spent(comparison: Comparison) -> list[str]:
 
 
 def section(name: str, comparison: Comparison) -> str:
-    """A comparison's section of docs/search.md."""
+    """A comparison's section of docs/search-more.md."""
     about, content = COMPARISONS[name], comparison.content
     how = (
         f"`tlp-tvm compare {about.command}`: {content['trials']} programs each, {content['cpu']}, "
@@ -190,15 +190,15 @@ def keep(name: str, out: Path) -> None:
     write_whole(KEPT / name / RESULTS, text)
 
 
-def write_pages(found: dict[str, Comparison], pages: Sequence[Path]) -> None:
-    """Write the tables of docs/search.md and the README."""
-    search, readme = pages
-    draw_matched({COMPARISONS[name].title: each for name, each in found.items()}, search.parent / PICTURE)
-    put(search, "searches", "\n".join(section(name, each) for name, each in found.items()))
-    put(readme, "searches", readme_lines(found))
+def write_pages(found: dict[str, Comparison], docs: Path, readme: Path) -> None:
+    """Write the tables of docs/search.md, docs/search-more.md and the README, and the picture."""
+    draw_matched({COMPARISONS[name].title: each for name, each in found.items()}, docs / PICTURE)
+    put(docs / "search-more.md", "searches", "\n".join(section(name, each) for name, each in found.items()))
+    for page in (docs / "search.md", readme):
+        put(page, "searches", summary(found))
 
 
-def readme_lines(found: dict[str, Comparison]) -> str:
+def summary(found: dict[str, Comparison]) -> str:
     """A row per framework and contender."""
     rows = [
         [COMPARISONS[name].title.partition(":")[0], *_against(each, comparison)]
@@ -210,12 +210,12 @@ def readme_lines(found: dict[str, Comparison]) -> str:
 
 def main() -> None:
     """Run a comparison if asked to, then write the pages."""
-    parser = argparse.ArgumentParser(description="The tables of docs/search.md.")
+    parser = argparse.ArgumentParser(description="The tables of comparisons.")
     parser.add_argument("--run", choices=list(COMPARISONS))
     asked = parser.parse_args()
     if asked.run:
         run(asked.run)
-    write_pages(kept(), [ROOT / "docs" / "search.md", ROOT / "README.md"])
+    write_pages(kept(), ROOT / "docs", ROOT / "README.md")
 
 
 if __name__ == "__main__":

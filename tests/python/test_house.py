@@ -27,6 +27,7 @@ PAPERS = [
     "docs/results.md",
     "docs/results-more.md",
     "docs/search.md",
+    "docs/search-more.md",
     "datasets/README.md",
 ]
 
@@ -67,6 +68,19 @@ def test_the_version_is_the_same_everywhere() -> None:
 def test_links_lead_somewhere(paper: str) -> None:
     for target in re.findall(r"\]\((?!https?://)([^)#]+)", read(paper)):
         assert (ROOT / paper).parent.joinpath(target).exists(), target
+
+
+def anchors(page: str) -> set[str]:
+    """Of a page's headings, as they are linked to."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"(?ms)^```.*?^```", "", read(page)), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_links_lead_to_headings(paper: str) -> None:
+    for target, anchor in re.findall(r"\]\((?!https?://)([^)#]*)#([^)]+)\)", read(paper)):
+        page = (ROOT / paper).parent.joinpath(target).resolve() if target else ROOT / paper
+        assert anchor in anchors(page.relative_to(ROOT).as_posix()), f"{target}#{anchor}"
 
 
 @pytest.mark.parametrize("paper", PAPERS)

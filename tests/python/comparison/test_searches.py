@@ -1,4 +1,4 @@
-"""docs/search.md and the README say what the kept comparisons say."""
+"""docs/search.md, the page behind it and the README say what the kept comparisons say."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_the_tables_are_those_of_the_kept_comparisons(searches: ModuleType) -> None:
-    page, readme = ((ROOT / name).read_text() for name in ("docs/search.md", "README.md"))
+    every, page, readme = (
+        (ROOT / name).read_text() for name in ("docs/search-more.md", "docs/search.md", "README.md")
+    )
     found = searches.kept()
 
     assert "ansor" in found
     for name, comparison in found.items():
-        assert searches.section(name, comparison) in page
-    assert searches.readme_lines(found) in readme
+        assert searches.section(name, comparison) in every
+    assert searches.summary(found) in page
+    assert searches.summary(found) in readme
 
 
 def test_a_kept_comparison_is_whole(searches: ModuleType) -> None:
