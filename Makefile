@@ -43,13 +43,11 @@ CMAKE_SANITIZED := $(CMAKE_TESTS) -DCMAKE_BUILD_TYPE=RelWithDebInfo
 CMAKE_EXTENSION = -Dpybind11_DIR=$$($(BIN)/python -m pybind11 --cmakedir) -DPython_EXECUTABLE=$(abspath $(BIN))/python
 CTEST := $(BIN)/ctest --output-on-failure --no-tests=error
 
-# Ansor's programs timed with warm caches, before there were others.
-WARM := datasets/epyc datasets/epyc-wide datasets/epyc-dense datasets/epyc-conv
-# With cold weights, as networks run them; models that the ones before had taught chose most of the later ones.
-COLD := datasets/cold datasets/cold-zen3 datasets/cold-zen3-wide datasets/cold-zen5 datasets/cold-zen5-224 \
-  datasets/cold-zen5-chosen datasets/cold-zen4-224 datasets/cold-zen4-chosen
+# The folders whose programs taught a shipped model: of `epyc`, timed with warm caches, before there were others; of `x86`
+# those too, and with cold weights, as networks run them, most of which models chose that the ones before had taught.
+taught = $(addprefix datasets/,$(file < datasets/taught/$(1).txt))
 
-# The platforms of these, whose programs the trees of `x86` learn from.
+# The platforms of the latter, whose programs the trees of `x86` learn from.
 TREES := zen3-avx2-2t zen4-avx512-2t zen5-avx512-2t
 
 # Of the public logs, the platforms with most programs, and those GPUs that share most tasks.
@@ -149,18 +147,14 @@ proof-breeding: $(VENV)/.package $(MS_VENV)/.package  ## replay 10,000 bred prog
 	$(MS_BIN)/python benchmarks/trace_breeding.py --write
 
 dataset: $(VENV)/.package  ## build the datasets of the shipped models from datasets/, with statistics
-	$(BIN)/tlp-tvm dataset build $(WARM) --replace --out build/dataset
+	$(BIN)/tlp-tvm dataset build $(call taught,epyc) --replace --out build/dataset
 	$(BIN)/tlp-tvm dataset stats build/dataset --html build/dataset.html
-	$(BIN)/tlp-tvm dataset build $(WARM) $(COLD) --replace --out build/dataset-x86
+	$(BIN)/tlp-tvm dataset build $(call taught,x86) --replace --out build/dataset-x86
 	$(BIN)/tlp-tvm dataset stats build/dataset-x86 --html build/dataset-x86.html
-	$(BIN)/tlp-tvm dataset build $(WARM) $(COLD) datasets/test-cold --replace --out build/dataset-judged
-	$(BIN)/tlp-tvm dataset build datasets/epyc-metaschedule datasets/epyc-dense-metaschedule --replace --out build/dataset-metaschedule
+	$(BIN)/tlp-tvm dataset build $(call taught,x86) datasets/test-cold --replace --out build/dataset-judged
+	$(BIN)/tlp-tvm dataset build $(call taught,epyc-metaschedule) --replace --out build/dataset-metaschedule
 	$(BIN)/tlp-tvm dataset stats build/dataset-metaschedule --html build/dataset-metaschedule.html
-	$(BIN)/tlp-tvm dataset build datasets/cold-zen5-metaschedule datasets/cold-zen5-wide-metaschedule \
-	  datasets/cold-zen3-metaschedule datasets/cold-zen3-chosen-metaschedule \
-	  datasets/cold-zen3-again-metaschedule \
-	  datasets/cold-zen3-224-metaschedule \
-	  --replace --out build/dataset-x86-metaschedule
+	$(BIN)/tlp-tvm dataset build $(call taught,x86-metaschedule) --replace --out build/dataset-x86-metaschedule
 
 pretrained: dataset $(MS_VENV)/.package  ## train the shipped models again
 	rm -rf build/pretrained

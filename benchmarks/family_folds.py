@@ -56,26 +56,16 @@ FOLDS = {
     "mobile": ["mobilenet", "poolformer"],
     "images": ["vit", "deit", "swin", "mlp"],
 }
+
+
+def _taught(model: str) -> list[str]:
+    listed = (ROOT / "datasets" / "taught" / f"{model}.txt").read_text().split()
+    return [f"datasets/{name}" for name in listed if name.startswith("cold")]
+
+
 SOURCES = {
-    "ansor": (
-        "datasets/cold",
-        "datasets/cold-zen3",
-        "datasets/cold-zen3-wide",
-        "datasets/cold-zen5",
-        "datasets/cold-zen5-224",
-        "datasets/cold-zen5-chosen",
-        "datasets/cold-zen4-224",
-        "datasets/cold-zen4-chosen",
-        "datasets/cold-zen1",
-    ),
-    "metaschedule": (
-        "datasets/cold-zen5-metaschedule",
-        "datasets/cold-zen5-wide-metaschedule",
-        "datasets/cold-zen3-metaschedule",
-        "datasets/cold-zen3-chosen-metaschedule",
-        "datasets/cold-zen3-again-metaschedule",
-        "datasets/cold-zen3-224-metaschedule",
-    ),
+    "ansor": (*_taught("x86"), "datasets/cold-zen1"),
+    "metaschedule": tuple(_taught("x86-metaschedule")),
 }
 """By framework, whose preset layout has its name."""
 EPOCHS = 24

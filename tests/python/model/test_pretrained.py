@@ -20,35 +20,18 @@ from tlp_tvm.training.runs.model_folder import CARD
 SIZE_LIMIT = 6_000_000
 
 
-TRAINED_ON = {
-    "epyc": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv"),
-    "epyc-metaschedule": ("epyc-metaschedule", "epyc-dense-metaschedule"),
-    "epyc-small": ("epyc", "epyc-wide", "epyc-dense", "epyc-conv"),
-    "x86": (
-        "epyc",
-        "epyc-wide",
-        "epyc-dense",
-        "epyc-conv",
-        "cold",
-        "cold-zen3",
-        "cold-zen3-wide",
-        "cold-zen5",
-        "cold-zen5-224",
-        "cold-zen5-chosen",
-        "cold-zen4-224",
-        "cold-zen4-chosen",
-    ),
-    "x86-metaschedule": (
-        "cold-zen5-metaschedule",
-        "cold-zen5-wide-metaschedule",
-        "cold-zen3-metaschedule",
-        "cold-zen3-chosen-metaschedule",
-        "cold-zen3-again-metaschedule",
-        "cold-zen3-224-metaschedule",
-    ),
-}
-"""Model -> folders of `datasets/`."""
+LISTS = {"epyc-small": "epyc"}
+"""The list of a model that shares another's."""
 
+
+def taught(model: str) -> tuple[str, ...]:
+    """The folders whose programs taught a shipped model."""
+    return tuple((DATASETS / "taught" / f"{LISTS.get(model, model)}.txt").read_text().split())
+
+
+TRAINED_ON = {
+    name: taught(name) for name in ("epyc", "epyc-metaschedule", "epyc-small", "x86", "x86-metaschedule")
+}
 NAMES = tuple(TRAINED_ON)
 
 
