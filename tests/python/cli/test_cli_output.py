@@ -93,6 +93,21 @@ def test_without_a_terminal_there_is_a_line_a_step(monkeypatch: pytest.MonkeyPat
     assert out.getvalue() == f"first {MARKUP}\nsecond\n"
 
 
+def test_without_a_terminal_a_long_step_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, out = [0.0], io.StringIO()
+    with MeasuringProgress(out) as shown:
+        monkeypatch.setattr(shown, "get_time", lambda: clock[0])
+        shown.step("measuring", 800)
+        for second in range(1, 81):
+            clock[0] = float(second)
+            shown.measured(second, f"{second // 10} of 9 tasks done")
+    assert out.getvalue().strip().split("\n") == [
+        "measuring",
+        "measuring 30/800, 3 of 9 tasks done",
+        "measuring 60/800, 6 of 9 tasks done",
+    ]
+
+
 def test_without_a_terminal_measuring_prints_a_line_a_step_and_what_it_is_told_to() -> None:
     out = io.StringIO()
     with MeasuringProgress(out) as shown:

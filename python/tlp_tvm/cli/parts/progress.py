@@ -47,10 +47,15 @@ def status(text: str) -> Iterator[Callable[[str], None]]:
         yield tell
 
 
+LINE_EVERY_S = 30.0
+"""Seconds after which a step that goes on says again how far it is, where there is no terminal."""
+
+
 class MeasuringProgress(Progress):
     """One line: the step, how many programs are measured, and a note.
 
-    Without a terminal, it prints a line whenever the step changes, and those of `line`.
+    Without a terminal, it prints a line whenever the step changes, one in `LINE_EVERY_S` while it goes on,
+    and those of `line`.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -72,6 +77,7 @@ class MeasuringProgress(Progress):
             speed_estimate_period=120,
         )
         self._only = self.add_task("starting", total=None, note="")
+        self._said = self.get_time()
 
     def step(self, words: str, total: int | None = None, completed: int = 0) -> None:
         """Begin a step.
@@ -87,18 +93,25 @@ class MeasuringProgress(Progress):
     def measured(self, completed: int, note: str) -> None:
         """Show how many programs of the step are measured."""
         self.update(self._only, completed=completed, note=note)
+        if self.get_time() - self._said >= LINE_EVERY_S:
+            self._say_how_far()
 
     def part(self, words: str) -> None:
         """Begin a part of the step; the count and the note stay."""
         shown = self.tasks[0]
         if words != shown.description:
             self.update(self._only, description=words)
-            counted = f" {shown.completed:.0f}/{shown.total:.0f}" if shown.total and shown.completed else ""
-            note = f", {shown.fields['note']}" if shown.fields["note"] else ""
-            self.line(f"{words}{counted}{note}")
+            self._say_how_far()
+
+    def _say_how_far(self) -> None:
+        shown = self.tasks[0]
+        counted = f" {shown.completed:.0f}/{shown.total:.0f}" if shown.total and shown.completed else ""
+        note = f", {shown.fields['note']}" if shown.fields["note"] else ""
+        self.line(f"{shown.description}{counted}{note}")
 
     def line(self, words: str) -> None:
         """Print a line where there is no terminal, which shows the same as it goes."""
+        self._said = self.get_time()
         if not self.console.is_terminal:
             self.console.print(words, soft_wrap=True)
 
