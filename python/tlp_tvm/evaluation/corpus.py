@@ -36,6 +36,7 @@ class Corpus:
         platforms: the names that it was read with; None for all.
         whole: all programs, in the first layout.
         split: the one to evaluate; None for all tasks.
+        judges: whether programs are to be ranked.
         judged: the programs to rank.
         judged_programs: (n,) their places in `whole`.
         kept: results of one ranker that others reuse.
@@ -48,6 +49,7 @@ class Corpus:
         *,
         platforms: Sequence[str] | None = None,
         split: str | None = None,
+        judges: bool = True,
     ) -> None:
         """Read a dataset.
 
@@ -56,6 +58,7 @@ class Corpus:
             layout: of the first ranker.
             platforms: the platforms to take; all when None.
             split: the one to evaluate; None for the test split, or for all tasks if there is none.
+            judges: whether programs are to be ranked; without, there are only some to learn from.
 
         Raises:
             DatasetError: as `load_measured`, or there is no such split.
@@ -66,8 +69,9 @@ class Corpus:
         self.split = TEST_SPLIT if split is None and TEST_SPLIT in self.whole.splits else split
         self.kept: dict[str, Any] = {}
         self._layouts = {layout.digest: self.whole}
-        self.judged = self.whole if self.split is None else self.whole.of_split(self.split)
-        inside = [self.split is None or task.split == self.split for task in self.whole.tasks]
+        self.judges = judges
+        self.judged = self._ranked_of(self.whole)
+        inside = [judges and self.split in (None, task.split) for task in self.whole.tasks]
         self.judged_programs: NDArray[np.int64] = np.flatnonzero(np.array(inside)[self.whole.task_index])
 
     @cached_property
@@ -86,6 +90,12 @@ class Corpus:
             DatasetError: there are none, or they are the ones that are judged.
         """
         tasks = [i for i, task in enumerate(self.whole.tasks) if task.split == TRAIN_SPLIT]
+        if not self.judges:
+            if not tasks:
+                raise DatasetError(
+                    f'dataset: expected tasks of the split "{TRAIN_SPLIT}" to learn from, found none'
+                )
+            return tasks
         if self.split in (None, TRAIN_SPLIT) or not tasks:
             judged = f'the split "{self.split}"' if self.split else "all tasks"
             raise DatasetError(
@@ -135,8 +145,13 @@ class Corpus:
             for layout, each in self._layouts.items()
         }
         changed.whole = changed._layouts[self.whole.layout.digest]
-        changed.judged = changed.whole if self.split is None else changed.whole.of_split(self.split)
+        changed.judged = self._ranked_of(changed.whole)
         return changed
+
+    def _ranked_of(self, whole: MeasuredDataset) -> MeasuredDataset:
+        if not self.judges:
+            return whole.of_tasks([])
+        return whole if self.split is None else whole.of_split(self.split)
 
     def judged_without(self, hidden: NDArray[np.bool_]) -> MeasuredDataset:
         """The programs to rank, some measurements hidden.

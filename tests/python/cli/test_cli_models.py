@@ -227,6 +227,16 @@ def test_trees_join_a_trained_model(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (out / "CARD.md").read_text() == card  # the part on trees is replaced
 
 
+def test_trees_learn_from_data_without_a_test_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    source, out = part_of_epyc(tmp_path / "epyc", ["bert_small-128__863af811c027"], []), tmp_path / "model"
+    for empty in source.glob("*/test"):
+        empty.rmdir()
+    succeed("train", source, "--out", out, "--epochs", 1, "--hidden", 8, "--hold-out", 0)
+
+    assert succeed("train", source, "--trees", "--out", out).startswith("300 trees for ")
+
+
 def test_options_that_do_not_go_with_trees_are_refused(dataset: Path, tmp_path: Path) -> None:
     asked = ("train", dataset, "--out", tmp_path / "model")
     alone = refused(*asked, "--networks", tmp_path, code=2)

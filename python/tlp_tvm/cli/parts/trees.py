@@ -52,7 +52,7 @@ def train_trees(
     from tlp_tvm.training.runs.model_folder import CARD
 
     layout = load_checkpoint(model).layout
-    corpus = Corpus(source, layout, platforms=platforms)
+    corpus = Corpus(source, layout, platforms=platforms, judges=False)
     settings = BaselineSettings(network_files=files_of_networks(networks))
     trees = fit_trees(corpus, settings, seed, lambda words: progress_console.print(words, style="dim"))
     trees.save(model)
