@@ -74,6 +74,8 @@ class Variant:
     layer: type[nn.Module] | None = None
     platforms: tuple[str, ...] = ()
     """Those to learn from; empty for all. The first is the one that is judged, else all are."""
+    more: tuple[str, ...] = ()
+    """Datasets to learn from beside `SOURCES`."""
 
     @property
     def layout_read(self) -> FeatureLayout:
@@ -93,12 +95,12 @@ class Variant:
     def key(self) -> str:
         """Its name in the file."""
         layer = self.layer.__name__ if self.layer else ""
-        parts = [self.model, self.training, self.layout_read.digest, layer, self.platforms]
+        parts = [self.model, self.training, self.layout_read.digest, layer, self.platforms, *self.more]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     def group(self, name: str) -> str:
         """What it ranks of a fold, by name."""
-        return " ".join([name, *self.judged])
+        return " ".join([name, *self.judged, *self.more])
 
 
 RECIPE = Variant()
@@ -127,20 +129,24 @@ TABLES: dict[str, dict[str, Variant]] = {
         "alone": Variant(platforms=(TARGET,)),
         **{f"with {name}": Variant(platforms=(TARGET, name)) for name in OTHERS},
         "with both": Variant(platforms=(TARGET, *OTHERS)),
+        "with both, and zen1-avx2-2t": Variant(
+            platforms=(TARGET, *OTHERS, "zen1-avx2-2t"), more=("datasets/cold-zen1",)
+        ),
     },
 }
 
 
 @cache
-def corpus_of(name: str, platforms: tuple[str, ...]) -> Corpus:
+def corpus_of(name: str, platforms: tuple[str, ...], more: tuple[str, ...]) -> Corpus:
     """A fold, read once in each process."""
-    return fold(name, FOLDER, platforms=platforms, sources=SOURCES)
+    folder = FOLDER.joinpath(*(Path(each).name for each in more))
+    return fold(name, folder, platforms=platforms, sources=(*SOURCES, *more))
 
 
 def trained_on(name: str, variant: Variant, seed: int) -> list[NearTask]:
     """The tasks of a fold, a platform after the other, as a variant ranks them; whether each is near."""
     torch.set_num_threads(1)
-    corpus, layout = corpus_of(name, variant.platforms), variant.layout_read
+    corpus, layout = corpus_of(name, variant.platforms, variant.more), variant.layout_read
     measured = corpus.in_layout(layout)
     settings = TLPSettings.of_layout(
         layout, len(measured.platforms), **MODELS["recipe"] | {"members": 1} | variant.model
@@ -177,9 +183,10 @@ def judged(corpus: Corpus, scores: NDArray[np.float32], platforms: Sequence[str]
 
 def run(kept: Picks, seeds: int, jobs: int) -> None:
     """Train what is not kept yet, seed by seed."""
-    for name in FOLDS:
-        fold(name, FOLDER, sources=SOURCES)
     every = list({v.key: v for table in TABLES.values() for v in table.values()}.values())
+    for more in {variant.more for variant in every}:
+        for name in FOLDS:
+            corpus_of(name, (), more)
     asked = [
         (variant, seed, name)
         for seed in range(seeds)
