@@ -48,6 +48,9 @@ class Compared:
     """Arguments of `tlp-tvm compare`, without --out."""
     environment: str = ".venv"
     """The environment whose Python has the framework."""
+    tasks: int = 6
+    seeds: int = 2
+    """Fewer of either are no whole comparison."""
 
     @property
     def networks(self) -> list[str]:
@@ -71,6 +74,8 @@ COMPARISONS: dict[str, Compared] = {
     "ansor-long": Compared(
         "Ansor, long: two tasks of networks held out",
         "resnet_50-224 bert_base-128 --tasks 1 --seeds 1 --trials 1000 --models tlp-online,xgb",
+        tasks=2,
+        seeds=1,
     ),
     "metaschedule": Compared(
         "MetaSchedule: six tasks of held-out networks",
