@@ -83,6 +83,8 @@ class Framework(Protocol):
     """Name for messages."""
     population: int
     """Default number of programs bred per round of a tuning."""
+    choice_population: int
+    """The same of a generation, where the model chooses alone and nothing is measured."""
     default_model: str
     """The shipped model for its programs."""
     log: str

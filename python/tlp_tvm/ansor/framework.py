@@ -30,6 +30,7 @@ class _Ansor:
     name = "ansor"
     title = "Ansor, the auto-scheduler of TVM 0.8 to 0.19"
     population = 512
+    choice_population = 2560
     default_model = "x86"
     log = "log.json"
     layouts = ("paper-cpu", "ansor")

@@ -52,6 +52,15 @@ class Replayer(ABC):
             It, with the steps that were bred; None, counted, where TVM refuses them.
         """
 
+    def all_programs(self, herd: _core.Herd, places: Sequence[int]) -> list[tuple[int, Any]]:
+        """Some programs, each with its place, less those that TVM refuses.
+
+        Args:
+            herd: bred programs of the task.
+            places: which.
+        """
+        return self.programs(herd, places, len(places))
+
     def programs(self, herd: _core.Herd, places: Iterable[int], count: int) -> list[tuple[int, Any]]:
         """The first programs that TVM replays.
 

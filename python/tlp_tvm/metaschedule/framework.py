@@ -39,6 +39,12 @@ class _MetaSchedule:
     caches = COLD
     exported = ".pt2"
 
+    @property
+    def choice_population(self) -> int:
+        from tlp_tvm.metaschedule.search.zero_shot import POPULATION
+
+        return POPULATION
+
     def is_here(self) -> bool:
         from tlp_tvm.metaschedule.loading.locate import has_metaschedule
 

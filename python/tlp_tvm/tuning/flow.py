@@ -121,9 +121,10 @@ class _Tuning(Steps):
     def __init__(self, settings: TuneSettings, observer: TuneObserver) -> None:
         super().__init__(observer)
         self.framework = framework_named(settings.framework)
+        usual = self.framework.population if settings.trials else self.framework.choice_population
         self.settings = dataclasses.replace(
             settings,
-            population=settings.population or self.framework.population,
+            population=settings.population or usual,
             measure=self._as_before(settings),
         )
         self.failures: collections.Counter[str] = collections.Counter()

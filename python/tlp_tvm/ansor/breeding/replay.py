@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tlp_tvm import _core
@@ -37,6 +38,15 @@ class StateReplayer(Replayer):
         """
         line = self._before + herd.text(i) + self._after
         return load_tvm().auto_scheduler.measure_record.load_record_from_string(line)[0].state
+
+    def all_as_bred(self, herd: _core.Herd, places: Sequence[int]) -> list[tuple[int, Any]]:
+        """Some programs, each with its place.
+
+        Args:
+            herd: bred programs of the task.
+            places: which.
+        """
+        return [(i, self.as_bred(herd, i)) for i in places]
 
     def program(self, herd: _core.Herd, i: int) -> Any | None:
         """TVM's state of a program, bounds inferred.

@@ -17,7 +17,7 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.records import read_records
 from tlp_tvm.ansor.reading.store_rows import rows_of_states
 from tlp_tvm.ansor.search.sampling import sample_states
-from tlp_tvm.ansor.search.zero_shot import ASKED
+from tlp_tvm.ansor.search.zero_shot import FAVOURITES, JUDGED
 from tlp_tvm.breeding.evolution import evolve
 from tlp_tvm.breeding.herd_scores import scores_by
 from tlp_tvm.breeding.second_opinion import SecondOpinion
@@ -51,13 +51,14 @@ class StateSource(ProgramSource):
             opinion = SecondOpinion.by(
                 self.prior.model, self.prior.platform, functools.partial(rows_of_states, task)
             )
-        wanted = len(self.known) + (count + SPARE if opinion is None else ASKED)
+        wanted = len(self.known) + (count + SPARE if opinion is None else FAVOURITES)
         found = evolve(stock, stock.sample, scores, population=self.population, count=wanted, seed=seed)
         hashes = found.herd.sequence_hashes.tolist()
         new = [i for i, number in enumerate(hashes) if number not in self.known]
         if opinion is not None:
-            bred = [(i, stock.replayer.as_bred(found.herd, i)) for i in new]
-            new, count = [i for i, _ in opinion.best(bred, found)], count + SPARE
+            as_bred = functools.partial(stock.replayer.all_as_bred, found.herd)
+            judged = max(JUDGED, count + SPARE)
+            new, count = [i for i, _ in opinion.best(found, new, as_bred, judged)], count + SPARE
         return self._inputs(state for _, state in stock.replayer.programs(found.herd, new, count))
 
     def _block(self, inputs: Sequence[Any]) -> _core.RecordBlock:

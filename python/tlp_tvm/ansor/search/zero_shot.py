@@ -27,8 +27,8 @@ MADE_UP_COST = 1e9
 CANDIDATES = 32
 """Programs with the best scores that are tried, one after the other, until one can be lowered."""
 
-ASKED = 512
-"""Programs with the best scores that a model's trees judge, where it has some."""
+FAVOURITES, JUDGED = 1024, 128
+"""Programs with the best scores, and how many of them a model's trees judge, where it has some."""
 
 
 def choose_programs(
@@ -84,12 +84,12 @@ def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: i
     platform, rows_of = cost_model.platform_for(str(task.target)), functools.partial(rows_of_states, task)
     opinion = SecondOpinion.by(cost_model.model, platform, rows_of)
     scores = model_scores(cost_model, str(task.workload_key), str(task.target))
-    count = CANDIDATES if opinion is None else ASKED
+    count = CANDIDATES if opinion is None else FAVOURITES
     found = evolve(stock, stock.sample, scores, population=population, count=count, seed=seed)
     places: Sequence[int] = range(len(found.herd))
     if opinion is not None:
-        bred = [(i, stock.replayer.as_bred(found.herd, i)) for i in places]
-        places = [i for i, _ in opinion.best(bred, found)]
+        as_bred = functools.partial(stock.replayer.all_as_bred, found.herd)
+        places = [i for i, _ in opinion.best(found, places, as_bred, JUDGED)]
     states = (stock.replayer.program(found.herd, i) for i in places)
     return next((state for state in states if state is not None and can_be_compiled(task, state)), None)
 

@@ -82,8 +82,9 @@ class TraceSource(ProgramSource):
         how: dict[str, Any] = {"population": self.population, "seed": seed, "generations": _GENERATIONS}
         found = evolve(stock, stock.sample, scores, count=wanted, **how)
         if opinion is not None:
-            replayed = stock.replayer.programs(found.herd, range(len(found.herd)), wanted)
-            return self._inputs(schedule for _, schedule in opinion.best(replayed, found))
+            programs_of = functools.partial(stock.replayer.all_programs, found.herd)
+            best = opinion.best(found, range(len(found.herd)), programs_of, wanted)
+            return self._inputs(schedule for _, schedule in best)
         new: list[Any] = []
         for i in range(len(found.herd)):
             if len(new) == count:

@@ -148,8 +148,8 @@ def _best_first(stock: TraceStock, found: Found, opinion: SecondOpinion | None, 
     places = range(len(found.herd))
     if opinion is not None:
         places, asked = places[judged:], places[:judged]
-        replayed = stock.replayer.programs(found.herd, asked, len(asked))
-        yield from (schedule for _, schedule in opinion.best(replayed, found))
+        programs_of = functools.partial(stock.replayer.all_programs, found.herd)
+        yield from (schedule for _, schedule in opinion.best(found, asked, programs_of, len(asked)))
     for i in places:
         if (schedule := stock.replayer.program(found.herd, i)) is not None:
             yield schedule
