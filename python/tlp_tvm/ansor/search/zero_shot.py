@@ -91,7 +91,9 @@ def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: i
         as_bred = functools.partial(stock.replayer.all_as_bred, found.herd)
         places = [i for i, _ in opinion.best(found, places, as_bred, JUDGED)]
     states = (stock.replayer.program(found.herd, i) for i in places)
-    return next((state for state in states if state is not None and can_be_compiled(task, state)), None)
+    known = opinion is not None
+    fit = (state for state in states if state is not None and can_be_compiled(task, state, lowered=known))
+    return next(fit, None)
 
 
 def record_of(task: Any, state: Any) -> str:
@@ -107,23 +109,27 @@ def record_of(task: Any, state: Any) -> str:
     return str(auto_scheduler.measure_record.dump_record_to_string(measured, result)).rstrip("\n") + "\n"
 
 
-def can_be_compiled(task: Any, state: Any) -> bool:
+def can_be_compiled(task: Any, state: Any, *, lowered: bool = False) -> bool:
     """Whether a program can be lowered, and for a GPU also keeps to its limits.
 
     Args:
         task: `auto_scheduler.SearchTask`.
         state: the program.
+        lowered: whether TVM has lowered it before, with weights as they come: then it is lowered again for a
+            GPU alone.
     """
-    tvm = load_tvm()
+    tvm, for_gpu = load_tvm(), "gpu" in task.target.keys
     try:
         schedule, arguments = task.compute_dag.apply_steps_from_state(
             state, layout_rewrite=task.layout_rewrite_option
         )
+        if lowered and not for_gpu:
+            return True
         with tvm.target.Target(task.target, task.target_host), tvm.transform.PassContext(opt_level=3):
-            lowered = tvm.lower(schedule, arguments)
+            module = tvm.lower(schedule, arguments)
     except (tvm.TVMError, ValueError):
         return False
-    if "gpu" not in task.target.keys:
+    if not for_gpu:
         return True
     hardware = task.hardware_params
     limits = {
@@ -134,5 +140,5 @@ def can_be_compiled(task: Any, state: Any) -> bool:
         "max_vector_bytes": int(hardware.vector_unit_bytes) or NVIDIA_GPU["vector_unit_bytes"],
     }
     return all(
-        bool(tvm.tir.analysis.verify_gpu_code(function, limits)) for function in lowered.functions.values()
+        bool(tvm.tir.analysis.verify_gpu_code(function, limits)) for function in module.functions.values()
     )

@@ -115,6 +115,19 @@ def test_programs_beyond_a_gpu_are_told() -> None:
     states = sample_states(task, 8)
     assert sum(can_be_compiled(task, state) for state in states) > 0
     assert not any(can_be_compiled(tiny, state) for state in states)
+    assert not any(can_be_compiled(tiny, state, lowered=True) for state in states)
+
+
+def test_what_was_lowered_for_a_cpu_is_not_lowered_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = operator_task("softmax", "llvm -mcpu=core-avx2 -num-cores=2")
+    (state,) = sample_states(task, 1)[:1]
+
+    def lower(*_: object) -> None:
+        raise ValueError("refused")
+
+    monkeypatch.setattr(load_tvm(), "lower", lower)
+    assert can_be_compiled(task, state, lowered=True)
+    assert not can_be_compiled(task, state)
 
 
 @pytest.mark.parametrize(
