@@ -22,8 +22,8 @@ class ChoiceSettings:
         out: folder of the run; an existing one is resumed.
         target: TVM target; empty for this machine's CPU.
         tasks: of each network, those with the most operations first; 0 for all.
-        population: programs that are bred in a generation, where the framework breeds natively: 10,000 and
-            more in all.
+        population: programs that are bred in a generation; 0 for as many as `tune` breeds where it measures
+            nothing, 10,000 and more in all with Ansor.
         count: of a task's programs that each model chooses.
         seed: of sampling and breeding.
         framework: whose tasks.
@@ -36,7 +36,7 @@ class ChoiceSettings:
     out: Path
     target: str = ""
     tasks: int = 0
-    population: int = 2560
+    population: int = 0
     count: int = max(KS)
     seed: int = 0
     framework: str = DEFAULT

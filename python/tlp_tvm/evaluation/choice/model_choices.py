@@ -97,7 +97,8 @@ class _Choosing:
         how = settings.measure.at_best(self.framework.caches, self.framework.code())
         self.target = self.framework.target(settings.target, here=True)
         how = dataclasses.replace(how, threads=how.threads or self.framework.cores(self.target))
-        self.settings = dataclasses.replace(settings, measure=how)
+        population = settings.population or self.framework.choice_population
+        self.settings = dataclasses.replace(settings, measure=how, population=population)
         self.observer = observer
         flags = self.framework.flags_of(self.target)
         self.priors: dict[str, Prior] = {name: prior_of(load_model(name), flags) for name in settings.models}
