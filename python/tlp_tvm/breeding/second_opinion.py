@@ -83,7 +83,7 @@ class SecondOpinion:
         known: list[tuple[int, Any]] = []
         speeds = np.empty(0)
         left = min(count, len(waiting))
-        asked = waiting if left == len(waiting) else _first(waiting, count // FIRST)
+        asked = waiting if left == len(waiting) else _first(waiting, max(1, count // FIRST))
         while len(asked):
             programs = programs_of(asked.tolist())
             own = np.array([i for i, _ in programs], np.intp)
