@@ -21,7 +21,6 @@ import argparse
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,16 +32,14 @@ import numpy as np
 import torch
 from backbones import EncoderLayer, Nothing, Recurrent, backbone
 from commits import checked_out
-from family_folds import FEWEST, FOLDS, fold
+from family_folds import FOLDS, fold, judged_tasks, ranked_task
 from marked_pages import put
-from numpy.typing import NDArray
 from own_command import ROOT
 from picks import NearTask, Picks, part_of_page, table
 from torch import nn
 
 from tlp_tvm.evaluation.corpus import Corpus
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.metrics.topk import RankedTask
 from tlp_tvm.model.losses import Loss
 from tlp_tvm.model.tlp import TLP, TLPSettings
 from tlp_tvm.training.loop import train
@@ -160,25 +157,12 @@ def trained_on(name: str, variant: Variant, seed: int) -> list[NearTask]:
     with torch.inference_mode():
         for part in np.array_split(corpus.judged_programs, max(1, len(corpus.judged_programs) // AT_ONCE)):
             scores[part] = network(torch.from_numpy(measured.features(part))).numpy()
-    return list(judged(corpus, scores, variant.judged))
-
-
-def judged(corpus: Corpus, scores: NDArray[np.float32], platforms: Sequence[str]) -> Iterator[NearTask]:
-    """The tasks that the scores rank on some platforms, or on all where none is named."""
-    whole, near = corpus.whole, corpus.near
-    for task in np.unique(whole.task_index[corpus.judged_programs]):
-        for column, platform in enumerate(whole.platforms):
-            programs = whole.programs_of(task)
-            programs = programs[np.isfinite(whole.latencies[programs, column])]
-            if len(programs) < FEWEST or (platforms and platform.name not in platforms):
-                continue
-            of_task = whole.tasks[task]
-            ranked = RankedTask(
-                whole.latencies[programs, column],
-                scores[programs, column].astype(np.float64),
-                float(sum(of_task.weights.values())),
-            )
-            yield ranked, None if near is None else of_task.workload_key in near
+    names = [platform.name for platform in corpus.whole.platforms]
+    return [
+        ranked_task(corpus, *place, scores)
+        for place in judged_tasks(corpus)
+        if not variant.judged or names[place[1]] in variant.judged
+    ]
 
 
 def run(kept: Picks, seeds: int, jobs: int) -> None:

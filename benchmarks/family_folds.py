@@ -162,21 +162,44 @@ def strangers(
     return found
 
 
-def ranked(corpus: Corpus, features: StoreFeatures, scores: Scores) -> dict[tuple[str, str], list[NearTask]]:
-    """The tasks of a fold by platform and by what ranks them."""
-    whole, near, found = corpus.whole, corpus.near, defaultdict(list)
+def judged_tasks(corpus: Corpus) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """The tasks of a fold that count: each with a platform's column, and its programs that ran there."""
+    whole = corpus.whole
     for task in np.unique(whole.task_index[corpus.judged_programs]):
-        for column, platform in enumerate(whole.platforms):
+        for column in range(len(whole.platforms)):
             programs = whole.programs_of(task)
             programs = programs[np.isfinite(whole.latencies[programs, column])]
-            if len(programs) < FEWEST or task in features.missing:
-                continue
-            weight = sum(whole.tasks[task].weights.values())
+            if len(programs) >= FEWEST:
+                yield int(task), column, programs
+
+
+def ranked_task(
+    corpus: Corpus, task: int, column: int, programs: NDArray[np.int64], scores: NDArray[Any]
+) -> NearTask:
+    """A task as scores rank it.
+
+    Args:
+        corpus: the fold.
+        task: as `judged_tasks` has it, with its column and programs.
+        column: of the platform.
+        programs: to rank.
+        scores: (N, P) of all programs of the fold.
+    """
+    of_task, near = corpus.whole.tasks[task], corpus.near
+    known = np.nan_to_num(scores[programs, column].astype(np.float64), neginf=-1e9)
+    weight = float(sum(of_task.weights.values()))
+    as_ranked = RankedTask(corpus.whole.latencies[programs, column], known, weight)
+    return as_ranked, None if near is None else of_task.workload_key in near
+
+
+def ranked(corpus: Corpus, features: StoreFeatures, scores: Scores) -> dict[tuple[str, str], list[NearTask]]:
+    """The tasks of a fold by platform and by what ranks them."""
+    found = defaultdict(list)
+    for task, column, programs in judged_tasks(corpus):
+        if task not in features.missing:
             for name, each in scores.items():
-                known = np.nan_to_num(each[programs, column], neginf=-1e9)
-                of_task = RankedTask(whole.latencies[programs, column], known, float(weight))
-                is_near = None if near is None else whole.tasks[task].workload_key in near
-                found[platform.name, name].append((of_task, is_near))
+                key = corpus.whole.platforms[column].name, name
+                found[key].append(ranked_task(corpus, task, column, programs, each))
     return found
 
 
