@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from types import ModuleType
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from places import ROOT
+from places import ROOT, benchmark
 from tlp_tvm.beside.beside_result import BesideResult, Timed
 from tlp_tvm.machine.cpu import Cpu
 
@@ -20,8 +19,7 @@ CPU = "a CPU"
 
 @pytest.fixture
 def networks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    module = importlib.import_module("networks")
+    module = benchmark("networks", monkeypatch)
     for name in ("KEPT", "PAGE", "PICTURE", "README"):
         monkeypatch.setattr(module, name, tmp_path / name.lower())
     monkeypatch.setattr(module, "this_cpu", lambda: Cpu(CPU, "llvm", 2, "a"))

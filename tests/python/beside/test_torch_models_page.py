@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from places import ROOT
+from places import benchmark
 
 
 @pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("torch_models_page")
+    return benchmark("torch_models_page", monkeypatch)
 
 
 def tried(first: float, **latencies: float) -> dict[str, Any]:

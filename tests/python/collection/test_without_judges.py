@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from places import ROOT
+from places import benchmark
 
 
 @pytest.fixture
 def without_judges(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("without_judges")
+    return benchmark("without_judges", monkeypatch)
 
 
 @pytest.fixture

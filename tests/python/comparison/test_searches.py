@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from types import ModuleType
@@ -10,14 +9,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from places import ROOT
+from places import ROOT, benchmark
 from tlp_tvm.comparison.summary import read_comparison
 
 
 @pytest.fixture
 def searches(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("searches")
+    return benchmark("searches", monkeypatch)
 
 
 def test_the_tables_are_those_of_the_kept_comparisons(searches: ModuleType) -> None:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from places import ROOT
+from places import benchmark
 
 
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("threads_in_turn")
+    return benchmark("threads_in_turn", monkeypatch)
 
 
 @pytest.fixture

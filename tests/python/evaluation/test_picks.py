@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from places import ROOT
+from places import ROOT, benchmark
 from tlp_tvm.metrics.topk import RankedTask, mean_top_k, top_k
 
 Tasks = list[tuple[RankedTask, bool | None]]
@@ -18,8 +17,7 @@ OF = ["datasets/cold"]
 
 @pytest.fixture
 def picks(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("picks")
+    return benchmark("picks", monkeypatch)
 
 
 def some_tasks(seed: int, near: tuple[bool | None, ...]) -> Tasks:
@@ -91,11 +89,10 @@ def test_picks_of_other_datasets_are_not_read(picks: ModuleType, tmp_path: Path)
 
 
 def test_each_kept_table_is_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     text = (ROOT / "docs" / "results.md").read_text()
-    ablations = importlib.import_module("ablations")
-    families = importlib.import_module("family_folds")
-    processors = importlib.import_module("processor_folds")
+    ablations, families, processors = (
+        benchmark(name, monkeypatch) for name in ("ablations", "family_folds", "processor_folds")
+    )
 
     assert ablations.page(ablations.Picks(ablations.KEPT, ablations.OF)) in text, "run ablations.py --tables"
     for framework in families.SOURCES:

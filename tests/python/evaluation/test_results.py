@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from types import ModuleType
@@ -10,14 +9,13 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from places import ROOT
+from places import ROOT, benchmark
 from tlp_tvm.model.checkpoint import load_model
 
 
 @pytest.fixture
 def results(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return importlib.import_module("results")
+    return benchmark("results", monkeypatch)
 
 
 def test_the_tables_are_those_of_the_kept_results(results: ModuleType) -> None:
@@ -34,8 +32,7 @@ def test_the_tables_are_those_of_the_kept_results(results: ModuleType) -> None:
 
 
 def test_the_table_of_uniqueness_is_that_of_the_kept_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    uniqueness = importlib.import_module("uniqueness")
+    uniqueness = benchmark("uniqueness", monkeypatch)
     kept = json.loads(uniqueness.KEPT.read_text())
 
     assert "build/dataset-x86" in kept
