@@ -94,8 +94,19 @@ def test_train_shows_how_far_it_is(dataset: Path, tmp_path: Path) -> None:
     result = run("train", dataset, "--out", tmp_path / "m", "--epochs", 2, "--hidden", 8, "--batch", 18)
     assert result.exit_code == 0, result.output
     text = " ".join(result.stderr.split())
-    assert text.startswith("72 programs of 4 tasks, 1 held out on alpha, beta training")
-    assert re.search(r"100% [\d,]+ programs/s 0:00:00 epoch 2, loss \d\.\d+, top-1 ", text), text
+    assert text.startswith("72 programs of 4 tasks, 1 held out on alpha, beta epoch 1, loss ")
+    assert re.search(
+        r"epoch 2, loss .* training .*100% [\d,]+ programs/s 0:00:00 epoch 2, loss \d\.\d+, top-1 ", text
+    )
+
+
+def test_train_says_a_line_an_epoch_and_a_training_where_there_is_no_terminal(
+    dataset: Path, tmp_path: Path
+) -> None:
+    how = ["--epochs", 3, "--hidden", 8, "--hold-out", 0, "--cross-validate", 2]
+    lines = run("train", dataset, "--out", tmp_path / "m", *how).stderr.splitlines()
+    assert [line for line in lines if re.fullmatch(r"epoch \d, loss \d\.\d{3}", line)] == lines[1:4]
+    assert [line for line in lines if line.startswith("cross-validation: ")][-1].endswith(" of 6 trainings")
 
 
 def test_train_faithfully(dataset: Path, tmp_path: Path) -> None:
