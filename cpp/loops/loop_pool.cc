@@ -78,6 +78,7 @@ void LoopPool::AfterFork() {
   // The threads stayed with the parent.
   LoopPool& pool = Shared();
   pool.started_ = 1;
+  pool.apart_from_ = kNoCpu;
   pool.sleeping_ = 0;
   pool.running_ = false;
 }
@@ -105,6 +106,7 @@ int LoopPool::Run(LoopBody body, void* data) {
 
 void LoopPool::Prepare(int threads, LoopBody body, void* data) {
   const int taking_part = StartThreads(threads) ? threads : started_;
+  KeepApart();
   const int each = ChunksEach(taking_part);
   body_.store(body, std::memory_order_relaxed);
   data_.store(data, std::memory_order_relaxed);
@@ -126,12 +128,31 @@ void LoopPool::Prepare(int threads, LoopBody body, void* data) {
 bool LoopPool::StartThreads(int threads) {
   try {
     for (; started_ < threads; ++started_) {
-      std::thread(&LoopPool::Serve, this, started_).detach();
+      std::thread fresh(&LoopPool::Serve, this, started_);
+      handles_[started_] = fresh.native_handle();
+      fresh.detach();  // it ends with the process, and so its handle stays valid
+      apart_from_ = kNoCpu;
     }
   } catch (const std::system_error&) {
     return false;  // the system grants no more: those that there are do the work
   }
   return true;
+}
+
+/*!
+ * \brief Lets the other threads run where the caller may, but not where it does; costs a look at the
+ * number of the CPU, unless that has changed since the last loop.
+ */
+void LoopPool::KeepApart() {
+  const int here = sched_getcpu();
+  if (here == apart_from_) return;
+  apart_from_ = here;
+  cpu_set_t others;
+  // Fails on machines of more CPUs than a set has, where Linux finds an idle one.
+  if (here < 0 || sched_getaffinity(0, sizeof(others), &others) != 0) return;
+  CPU_CLR(static_cast<unsigned>(here), &others);
+  if (CPU_COUNT(&others) == 0) return;  // whoever confined the caller wants all on that CPU
+  for (int i = 1; i < started_; ++i) pthread_setaffinity_np(handles_[i], sizeof(others), &others);
 }
 
 void LoopPool::Work(int thread, std::uint32_t epoch) {

@@ -6,9 +6,15 @@
  * virtual machine do from one millisecond to the next, all wait for the slowest. Here a loop is cut
  * into more chunks than there are threads; a thread begins with its own, and then takes those that
  * others have not begun.
+ *
+ * Other threads stay off the CPU that the caller runs on. Where few CPUs share a cache, as in a small
+ * virtual machine, Linux looks for no idle one when it wakes a thread: it would run beside the
+ * caller, on one CPU, while the other has nothing to do, for a tenth of a second and more.
  */
 #ifndef TLP_TVM_LOOPS_LOOP_POOL_H_
 #define TLP_TVM_LOOPS_LOOP_POOL_H_
+
+#include <pthread.h>
 
 #include <array>
 #include <atomic>
@@ -35,6 +41,7 @@ using LoopBody = int (*)(int task_id, GroupEnv* env, void* data);
 class LoopPool {  // NOLINT(clang-analyzer-optin.performance.Padding)
  public:
   static constexpr int kMostThreads = 256;
+  static constexpr int kNoCpu = -1;
 
   /*! \return The one of this process. Its threads end with the process. */
   static LoopPool& Shared();
@@ -65,6 +72,7 @@ class LoopPool {  // NOLINT(clang-analyzer-optin.performance.Padding)
   static void AfterFork();
   void Prepare(int threads, LoopBody body, void* data);
   bool StartThreads(int threads);
+  void KeepApart();
   void Work(int thread, std::uint32_t epoch);
   void Wait(int chunks);
   [[noreturn]] void Serve(int thread);
@@ -83,6 +91,8 @@ class LoopPool {  // NOLINT(clang-analyzer-optin.performance.Padding)
   std::atomic<bool> running_{false};
   std::atomic<int> threads_{1};
   int started_ = 1;
+  std::array<pthread_t, kMostThreads> handles_{};  // of those that have started, from 1
+  int apart_from_ = kNoCpu;                        // where these may not run: the caller does
   std::atomic<std::uint64_t> loops_{0};
 };
 

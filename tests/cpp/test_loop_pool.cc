@@ -1,3 +1,4 @@
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +47,41 @@ struct Loop {
   }
 };
 
+/*! \brief A loop whose chunks say where the threads that compute them may run. */
+struct Places {
+  std::thread::id caller = std::this_thread::get_id();
+  std::atomic<int> others_seen{0};
+  cpu_set_t others;
+
+  static int Body(int, GroupEnv*, void* data) {
+    auto* const places = static_cast<Places*>(data);
+    if (std::this_thread::get_id() == places->caller) {
+      // Until another thread has computed a chunk, so that one does.
+      for (int waits = 0; places->others_seen == 0 && waits < 1000; ++waits) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    } else if (places->others_seen++ == 0) {
+      sched_getaffinity(0, sizeof(places->others), &places->others);
+    }
+    return 0;
+  }
+};
+
+cpu_set_t Allowed() {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  return allowed;
+}
+
+/*! \brief Moves this thread to a CPU, and lets it run on all of `allowed` again. */
+void MoveTo(int cpu, const cpu_set_t& allowed) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(cpu), &one);
+  sched_setaffinity(0, sizeof(one), &one);
+  sched_setaffinity(0, sizeof(allowed), &allowed);
+}
+
 int Run(Loop* loop) { return LoopPool::Shared().Run(&Loop::Body, loop); }
 
 }  // namespace
@@ -72,6 +108,41 @@ TEST(ThreadsThatSleepWakeUp) {
     EXPECT_EQ(Run(&loop), 0);
     EXPECT(loop.EachOnce());
   }
+}
+
+TEST(OtherThreadsStayOffTheCpuOfTheCaller) {
+  const cpu_set_t allowed = Allowed();
+  if (CPU_COUNT(&allowed) < 2) {
+    std::puts("OtherThreadsStayOffTheCpuOfTheCaller: skipped, as there is one CPU");
+    return;
+  }
+  LoopPool::Shared().SetThreads(2);
+  int moved = 0;
+  for (int cpu = 0; cpu < CPU_SETSIZE && moved < 2; ++cpu) {
+    if (!CPU_ISSET(static_cast<unsigned>(cpu), &allowed)) continue;
+    MoveTo(cpu, allowed);
+    Places places;
+    EXPECT_EQ(LoopPool::Shared().Run(&Places::Body, &places), 0);
+    EXPECT(places.others_seen > 0);
+    cpu_set_t expected = allowed;
+    CPU_CLR(static_cast<unsigned>(cpu), &expected);
+    if (sched_getcpu() != cpu) continue;  // Linux has moved the caller since
+    EXPECT(CPU_EQUAL(&places.others, &expected));
+    ++moved;
+  }
+}
+
+TEST(ACallerThatIsConfinedToOneCpuKeepsItsThreads) {
+  const cpu_set_t allowed = Allowed();
+  LoopPool::Shared().SetThreads(2);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+  sched_setaffinity(0, sizeof(one), &one);
+  Places places;
+  EXPECT_EQ(LoopPool::Shared().Run(&Places::Body, &places), 0);
+  EXPECT(places.others_seen > 0);
+  sched_setaffinity(0, sizeof(allowed), &allowed);
 }
 
 TEST(FailuresAreToldToTheCaller) {
