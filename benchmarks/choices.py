@@ -23,6 +23,7 @@ from marked_pages import put_where_marked
 
 from tlp_tvm.evaluation.choice.model_choices import RESULTS, Choices, read_choices
 from tlp_tvm.files import write_whole
+from tlp_tvm.metaschedule.loading.targets import flags_of
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results" / "choice"
@@ -48,8 +49,11 @@ def lines(found: Choices) -> list[str]:
         rows.append(
             f"| `{row.model}` | {row.k} | {row.mean:.2f} {interval} | {row.network:.2f} | {row.worst:.2f} |"
         )
+    target = content["target"]
+    if target.startswith("{"):  # as MetaSchedule's TVM writes it
+        target = flags_of(target)
     of = (
-        f"{len(content['tasks'])} tasks of {', '.join(networks)}; {content['cpu']}, `{content['target']}`; "
+        f"{len(content['tasks'])} tasks of {', '.join(networks)}; {content['cpu']}, `{target}`; "
         f"commit {content['commit']}; {content['seconds'] / 60:.0f} minutes."
     )
     return [*rows, "", of, ""]
