@@ -8,7 +8,10 @@ Checked before anything is printed: outputs are the same, and only our loops run
 Takeaway: medians of turns, and the ratio to the column before in the same round: median over all rounds, and
 its interval (95%, bootstrap over rounds).
 
-    python benchmarks/tuned_runtime.py RUN... [--turns 60]
+    python benchmarks/tuned_runtime.py RUN... [--turns 60] [--apart 20]
+
+With --apart every run comes so many milliseconds after the one before, as the calls of a service do: threads
+sleep in between.
 """
 
 from __future__ import annotations
@@ -63,12 +66,13 @@ def loaded(run: Path, folder: Path) -> dict[str, TunedNetwork]:
     return found
 
 
-def turn_of(work: Callable[[], object]) -> float:
-    """Seconds of a run: median of those that fit into a turn."""
+def turn_of(work: Callable[[], object], apart: float) -> float:
+    """Seconds of a run: median of those that fit into a turn, `apart` seconds after each other."""
     time.sleep(PAUSE)
     work()
     found, began = [], time.perf_counter()
     while time.perf_counter() - began < TURN or not found:
+        time.sleep(apart)
         start = time.perf_counter()
         work()
         found.append(time.perf_counter() - start)
@@ -91,6 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A tuned network as TVM runs it, and as load_tuned does.")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="folder of a tuning")
     parser.add_argument("--turns", type=int, default=60, help="of each")
+    parser.add_argument("--apart", type=float, default=0.0, help="milliseconds between two runs")
     options = parser.parse_args()
     print(f"{machine()}\n")
     print(f"| network | {TVM}, ms | {LOOPS} | ratio | {BOTH} | ratio |\n|---|---|---|---|---|---|")
@@ -101,7 +106,7 @@ def main() -> None:
             turns: dict[str, list[float]] = {name: [] for name in networks}
             for _ in range(options.turns):
                 for name in random.sample(list(networks), len(networks)):
-                    turns[name].append(turn_of(functools.partial(networks[name], arrays)))
+                    turns[name].append(turn_of(functools.partial(networks[name], arrays), options.apart / 1e3))
         cells = [run.name, f"{1e3 * statistics.median(turns[TVM]):.2f}"]
         for name, before in ((LOOPS, TVM), (BOTH, LOOPS)):
             cells += [f"{1e3 * statistics.median(turns[name]):.2f}", ratio(turns[name], turns[before])]
