@@ -7,9 +7,10 @@
 #include <exception>
 #include <limits>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "core/other_cpus.h"
 
 namespace tlp_tvm {
 
@@ -28,7 +29,7 @@ void ParallelFor(std::size_t count, std::size_t block, int threads,
   std::exception_ptr failure;
   std::mutex failure_mutex;
 
-  const auto work = [&] {
+  auto work = [&] {
     // Blocks are handed out in order, so every block below a failed one has been started.
     for (std::size_t b = next++; b < blocks && b < failed_block; b = next++) {
       try {
@@ -44,14 +45,21 @@ void ParallelFor(std::size_t count, std::size_t block, int threads,
   };
 
   const auto wanted = std::min(static_cast<std::size_t>(ResolveThreads(threads)), blocks);
-  std::vector<std::thread> helpers;
-  try {
-    for (std::size_t t = 1; t < wanted; ++t) helpers.emplace_back(work);
-  } catch (const std::system_error&) {
-    // The system grants no more threads: those that there are do the work.
+  const OtherCpus others(wanted > 1 ? sched_getcpu() : -1);
+  const auto help = [](void* data) -> void* {
+    (*static_cast<decltype(&work)>(data))();
+    return nullptr;
+  };
+  std::vector<pthread_t> helpers;
+  helpers.reserve(wanted);
+  for (std::size_t t = 1; t < wanted; ++t) {
+    pthread_t helper;
+    // Where the system grants no more threads, those that there are do the work.
+    if (!others.Start(&helper, help, &work)) break;
+    helpers.push_back(helper);
   }
   work();
-  for (std::thread& helper : helpers) helper.join();
+  for (const pthread_t helper : helpers) pthread_join(helper, nullptr);
   if (failure) std::rethrow_exception(failure);
 }
 

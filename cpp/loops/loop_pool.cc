@@ -12,6 +12,8 @@
 #include <system_error>
 #include <thread>
 
+#include "core/other_cpus.h"
+
 namespace tlp_tvm {
 namespace loops {
 namespace {
@@ -147,12 +149,8 @@ void LoopPool::KeepApart() {
   const int here = sched_getcpu();
   if (here == apart_from_) return;
   apart_from_ = here;
-  cpu_set_t others;
-  // Fails on machines of more CPUs than a set has, where Linux finds an idle one.
-  if (here < 0 || sched_getaffinity(0, sizeof(others), &others) != 0) return;
-  CPU_CLR(static_cast<unsigned>(here), &others);
-  if (CPU_COUNT(&others) == 0) return;  // whoever confined the caller wants all on that CPU
-  for (int i = 1; i < started_; ++i) pthread_setaffinity_np(handles_[i], sizeof(others), &others);
+  const OtherCpus others(here);
+  for (int i = 1; i < started_; ++i) others.Take(handles_[i]);
 }
 
 void LoopPool::Work(int thread, std::uint32_t epoch) {

@@ -7,9 +7,7 @@
  * into more chunks than there are threads; a thread begins with its own, and then takes those that
  * others have not begun.
  *
- * Other threads stay off the CPU that the caller runs on. Where few CPUs share a cache, as in a small
- * virtual machine, Linux looks for no idle one when it wakes a thread: it would run beside the
- * caller, on one CPU, while the other has nothing to do, for a tenth of a second and more.
+ * Other threads stay off the CPU that the caller runs on (`core/other_cpus.h`).
  */
 #ifndef TLP_TVM_LOOPS_LOOP_POOL_H_
 #define TLP_TVM_LOOPS_LOOP_POOL_H_

@@ -1,5 +1,9 @@
+#include <sched.h>
+
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 
 #include "check.h"
 #include "core/parallel_for.h"
@@ -13,6 +17,36 @@ TEST(EveryIndexOnce) {
       for (std::size_t i = begin; i < end; ++i) ++seen[i];
     });
     for (const auto& count : seen) EXPECT_EQ(count.load(), 1);
+  }
+}
+
+TEST(HelpersStayOffTheCpuOfTheCaller) {
+  cpu_set_t allowed;
+  sched_getaffinity(0, sizeof(allowed), &allowed);
+  if (CPU_COUNT(&allowed) < 2) {
+    std::puts("HelpersStayOffTheCpuOfTheCaller: skipped, as there is one CPU");
+    return;
+  }
+  const auto caller = std::this_thread::get_id();
+  for (int tries = 0; tries < 5; ++tries) {
+    std::atomic<bool> helped{false};
+    cpu_set_t helpers;
+    const int before = sched_getcpu();
+    ParallelFor(2, 1, 2, [&](std::size_t, std::size_t) {
+      if (std::this_thread::get_id() != caller) {
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds(2));  // the caller sends it away at once
+        sched_getaffinity(0, sizeof(helpers), &helpers);
+        helped = true;
+      }
+      for (int waits = 0; !helped && waits < 1000; ++waits) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    EXPECT(helped);
+    if (sched_getcpu() != before) continue;  // Linux has moved the caller since
+    EXPECT(!CPU_ISSET(static_cast<unsigned>(before), &helpers));
+    EXPECT_EQ(CPU_COUNT(&helpers), CPU_COUNT(&allowed) - 1);
   }
 }
 
