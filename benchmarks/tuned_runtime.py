@@ -106,7 +106,9 @@ def main() -> None:
             turns: dict[str, list[float]] = {name: [] for name in networks}
             for _ in range(options.turns):
                 for name in random.sample(list(networks), len(networks)):
-                    turns[name].append(turn_of(functools.partial(networks[name], arrays), options.apart / 1e3))
+                    turns[name].append(
+                        turn_of(functools.partial(networks[name], arrays), options.apart / 1e3)
+                    )
         cells = [run.name, f"{1e3 * statistics.median(turns[TVM]):.2f}"]
         for name, before in ((LOOPS, TVM), (BOTH, LOOPS)):
             cells += [f"{1e3 * statistics.median(turns[name]):.2f}", ratio(turns[name], turns[before])]

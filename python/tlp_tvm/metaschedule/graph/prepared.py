@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tlp_tvm.metaschedule.graph.constants import with_constants_folded
+from tlp_tvm.metaschedule.graph.groups import with_groups_apart
 from tlp_tvm.metaschedule.graph.means import with_means_as_products, with_means_for_pools
 from tlp_tvm.metaschedule.graph.paddings import with_paddings_folded
 from tlp_tvm.metaschedule.graph.pixels import with_products_for_pixels
@@ -16,12 +17,17 @@ from tlp_tvm.metaschedule.loading.locate import load_tvm
 LAYOUTS = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
 """Channels last, which loops of any image size are vectorised over, and which the shipped model knows."""
 
-WAY = "batch norms and paddings folded, channels last throughout, products of matrices where they are"
+WAY = (
+    "batch norms and paddings folded, channels last throughout, products of matrices where they are, "
+    "an axis of groups"
+)
 """What graphs depend on beside network and programs: caches are keyed by it."""
 
 
 def prepared(module: Any, parameters: dict[str, Any], *, earlier: bool = False) -> Any:
     """Fold batch norms and paddings into convolutions, bring these to channels last, take means by products.
+
+    Convolutions in groups have an axis for these.
 
     Args:
         module: Relax module.
@@ -47,13 +53,14 @@ def prepared(module: Any, parameters: dict[str, Any], *, earlier: bool = False) 
     folded = since(with_paddings_folded, with_constants_folded(since(with_means_for_pools, bound)))
     last = since(with_transposes_behind, with_constants_folded(_channels_last(folded, earlier)))
     products = with_means_as_products(since(with_products_for_pixels, last))
+    apart = since(with_groups_apart, products)
     return tvm.transform.Sequential(
         [
             transform.FoldConstant(),
             transform.CanonicalizeBindings(),
             transform.DeadCodeElimination(),
         ]
-    )(since(with_reshapes_behind, products))
+    )(since(with_reshapes_behind, apart))
 
 
 def _channels_last(module: Any, earlier: bool) -> Any:

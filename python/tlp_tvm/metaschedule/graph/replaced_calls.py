@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from tlp_tvm.metaschedule.loading.locate import load_tvm
@@ -20,7 +21,25 @@ _ATTRIBUTES = (
 )
 
 Emit = Callable[[Any], Any]
-"""Binds an expression to a variable, which it returns."""
+"""Binds an expression, or what is `Computed`, to a variable, which it returns."""
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What no operator of Relax computes.
+
+    Attributes:
+        compute: tensors of `tvm.te`, and `how` -> a tensor.
+        given: Relax expressions in the place of these tensors.
+        how: what it is told besides.
+        name: of the function.
+    """
+
+    compute: Callable[..., Any]
+    given: tuple[Any, ...]
+    how: Mapping[str, Any]
+    name: str
+
 
 Replacement = Callable[[Any, Sequence[Any], Emit], Any]
 """A call of an operator, what its arguments are bound to, how to bind more -> another expression, or None."""
@@ -44,8 +63,16 @@ def with_calls_replaced(module: Any, replacement: Replacement) -> Any:
             if not isinstance(new, relax.Call) or not isinstance(new.op, tvm.ir.Op):
                 return new
             bound = [self.lookup_binding(x) if isinstance(x, relax.Var) else x for x in new.args]
-            replaced = replacement(new, bound, self.builder_.emit)
+            replaced = replacement(new, bound, self.emitted)
             return new if replaced is None else replaced
+
+        def emitted(self, value: Any) -> Any:
+            """A variable that is bound to a value."""
+            if isinstance(value, Computed):
+                value = self.builder_.call_te(
+                    value.compute, *value.given, **value.how, primfunc_name_hint=value.name
+                )
+            return self.builder_.emit(value)
 
     replacer = Replaced(module)
     for name, function in module.functions.items():
