@@ -35,7 +35,7 @@ class OtherCpus {
   bool Start(pthread_t* thread, void* (*body)(void*), void* data) const;
 
  private:
-  cpu_set_t cpus_;
+  cpu_set_t cpus_{};
   bool some_ = false;
 };
 
