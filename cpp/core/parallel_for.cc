@@ -53,7 +53,7 @@ void ParallelFor(std::size_t count, std::size_t block, int threads,
   std::vector<pthread_t> helpers;
   helpers.reserve(wanted);
   for (std::size_t t = 1; t < wanted; ++t) {
-    pthread_t helper;
+    pthread_t helper{};
     // Where the system grants no more threads, those that there are do the work.
     if (!others.Start(&helper, help, &work)) break;
     helpers.push_back(helper);
