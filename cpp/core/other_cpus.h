@@ -20,6 +20,9 @@ class OtherCpus {
   /*! \param here The CPU that the calling thread runs on, of sched_getcpu(). */
   explicit OtherCpus(int here);
 
+  /*! \return Whether there are any. */
+  bool some() const { return some_; }
+
   /*!
    * \brief Confines a thread to them. Does nothing where there are none, as when the caller is
    * confined to one CPU, or on a machine of more CPUs than a set has.

@@ -148,8 +148,8 @@ bool LoopPool::StartThreads(int threads) {
 void LoopPool::KeepApart() {
   const int here = sched_getcpu();
   if (here == apart_from_) return;
-  apart_from_ = here;
   const OtherCpus others(here);
+  apart_from_ = others.some() ? here : kNoCpu;  // a confined caller may be set free on the same CPU
   for (int i = 1; i < started_; ++i) others.Take(handles_[i]);
 }
 

@@ -50,12 +50,14 @@ struct Loop {
 /*! \brief A loop whose chunks say where the threads that compute them may run. */
 struct Places {
   std::thread::id caller = std::this_thread::get_id();
+  int caller_on = -1;  // the CPU of its first chunk
   std::atomic<int> others_seen{0};
-  cpu_set_t others;
+  cpu_set_t others{};
 
   static int Body(int, GroupEnv*, void* data) {
     auto* const places = static_cast<Places*>(data);
     if (std::this_thread::get_id() == places->caller) {
+      if (places->caller_on < 0) places->caller_on = sched_getcpu();
       // Until another thread has computed a chunk, so that one does.
       for (int waits = 0; places->others_seen == 0 && waits < 1000; ++waits) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -126,7 +128,7 @@ TEST(OtherThreadsStayOffTheCpuOfTheCaller) {
     EXPECT(places.others_seen > 0);
     cpu_set_t expected = allowed;
     CPU_CLR(static_cast<unsigned>(cpu), &expected);
-    if (sched_getcpu() != cpu) continue;  // Linux has moved the caller since
+    if (places.caller_on != cpu) continue;  // Linux has moved the caller
     EXPECT(CPU_EQUAL(&places.others, &expected));
     ++moved;
   }
@@ -135,14 +137,25 @@ TEST(OtherThreadsStayOffTheCpuOfTheCaller) {
 TEST(ACallerThatIsConfinedToOneCpuKeepsItsThreads) {
   const cpu_set_t allowed = Allowed();
   LoopPool::Shared().SetThreads(2);
+  Loop first(64);
+  EXPECT_EQ(Run(&first), 0);
+  int cpu = sched_getcpu();  // another one than until now, if there is one
+  for (int i = 0; i < CPU_SETSIZE && cpu == sched_getcpu(); ++i) {
+    if (CPU_ISSET(static_cast<unsigned>(i), &allowed)) cpu = i;
+  }
   cpu_set_t one;
   CPU_ZERO(&one);
-  CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+  CPU_SET(static_cast<unsigned>(cpu), &one);
   sched_setaffinity(0, sizeof(one), &one);
-  Places places;
-  EXPECT_EQ(LoopPool::Shared().Run(&Places::Body, &places), 0);
-  EXPECT(places.others_seen > 0);
+  Places confined;
+  EXPECT_EQ(LoopPool::Shared().Run(&Places::Body, &confined), 0);
+  EXPECT(confined.others_seen > 0);
+  // Set free where it is: the others stay off that CPU from the next loop on.
   sched_setaffinity(0, sizeof(allowed), &allowed);
+  Places freed;
+  EXPECT_EQ(LoopPool::Shared().Run(&Places::Body, &freed), 0);
+  if (CPU_COUNT(&allowed) < 2 || freed.caller_on != cpu) return;  // Linux has moved the caller
+  EXPECT(!CPU_ISSET(static_cast<unsigned>(cpu), &freed.others));
 }
 
 TEST(FailuresAreToldToTheCaller) {

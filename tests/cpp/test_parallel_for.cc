@@ -34,8 +34,6 @@ TEST(HelpersStayOffTheCpuOfTheCaller) {
     const int before = sched_getcpu();
     ParallelFor(2, 1, 2, [&](std::size_t, std::size_t) {
       if (std::this_thread::get_id() != caller) {
-        std::this_thread::sleep_for(
-            std::chrono::milliseconds(2));  // the caller sends it away at once
         sched_getaffinity(0, sizeof(helpers), &helpers);
         helped = true;
       }
