@@ -22,7 +22,7 @@ class Block(nn.Module):
 
     def __init__(self, **how: Any) -> None:
         super().__init__()
-        self.widen, self.narrow = nn.Conv2d(6, 12, 1), nn.Conv2d(12, 12, 1, groups=1)
+        self.widen, self.narrow = nn.Conv2d(6, 12, 1), nn.Conv2d(12, 12, 1)
         self.grouped, self.norm = nn.Conv2d(12, 12, 3, **how), nn.BatchNorm2d(12)
         self.norm.running_mean, self.norm.running_var = torch.randn(12), torch.rand(12) + 0.5
 
@@ -50,7 +50,7 @@ def test_groups_have_an_axis_and_stay_fused_with_what_follows(how: dict[str, Any
     torch.manual_seed(0)
     module = prepared_alike(Block(**how), torch.randn(1, 6, 11, 9))
 
-    assert not re.search(r"groups=[2-9]", module.script())
+    assert not re.search(r"groups=(?!1\b)", module.script())
     convolutions = [name for name in named(module) if "transpose" not in name]
     assert len(convolutions) == 3  # what follows one belongs to it
     (grouped,) = [name for name in convolutions if name.startswith("fused_conv2d_groups_add")]
@@ -63,6 +63,6 @@ def test_groups_of_one_channel_and_of_other_numbers_stay() -> None:
     assert not [
         name for name in named(prepared_alike(Block(groups=12), torch.randn(1, 6, 8, 8))) if "groups" in name
     ]
-    halves = Block(groups=3).eval().to(torch.float64)
-    program = torch.export.export(halves, (torch.randn(1, 6, 8, 8, dtype=torch.float64),))
+    doubles = Block(groups=3).eval().to(torch.float64)
+    program = torch.export.export(doubles, (torch.randn(1, 6, 8, 8, dtype=torch.float64),))
     assert not [name for name in named(prepared(*relax_of(program))) if "groups" in name]

@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tlp_tvm.metaschedule.graph.replaced_calls import (
-    CONVOLUTION,
     Computed,
     Emit,
-    is_call,
     kind_of,
-    shape_of,
+    shapes_with_channels_last,
     with_calls_replaced,
 )
 
@@ -35,15 +33,13 @@ def with_groups_apart(module: Any) -> Any:
 
 def _apart(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
     """A convolution of groups; None of another call."""
-    from tvm import ir, relax
+    from tvm import relax
 
-    if not is_call(call, CONVOLUTION) or not isinstance(bound[1], ir.GenericConst):
+    shapes = shapes_with_channels_last(call, bound)
+    if shapes is None:
         return None
-    given, weights, result = (shape_of(each) for each in (call.args[0], call.args[1], call))
-    layouts = (str(call.attrs.data_layout), str(call.attrs.kernel_layout))
+    given, weights, result = shapes
     groups = int(call.attrs.groups)
-    if given is None or weights is None or result is None or layouts != ("NHWC", "HWIO"):
-        return None
     if groups == 1 or weights[2] == 1 or {kind_of(call.args[0]), kind_of(call)} != {_KIND}:
         return None
     image = emit(relax.op.reshape(call.args[0], (*given[:3], groups, weights[2])))

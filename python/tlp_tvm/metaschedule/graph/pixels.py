@@ -12,11 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tlp_tvm.metaschedule.graph.replaced_calls import (
-    CONVOLUTION,
     Emit,
-    is_call,
     kind_of,
-    shape_of,
+    shapes_with_channels_last,
     with_calls_replaced,
 )
 
@@ -32,14 +30,12 @@ def with_products_for_pixels(module: Any) -> Any:
 
 def _product(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
     """A convolution as a product; None where it reads more than a pixel, or is another call."""
-    from tvm import ir, relax
+    from tvm import relax
 
-    if not is_call(call, CONVOLUTION) or not isinstance(bound[1], ir.GenericConst):
+    shapes = shapes_with_channels_last(call, bound)
+    if shapes is None:
         return None
-    given, weights, result = (shape_of(each) for each in (call.args[0], call.args[1], call))
-    layouts = (str(call.attrs.data_layout), str(call.attrs.kernel_layout))
-    if given is None or weights is None or result is None or layouts != ("NHWC", "HWIO"):
-        return None
+    given, weights, result = shapes
     if math.prod(given[1:3]) != 1 or math.prod(result[1:3]) != 1 or weights[:3] != (1, 1, given[3]):
         return None
     matrix = relax.const(bound[1].value.numpy().reshape(weights[2:]), kind_of(call.args[1]))

@@ -110,6 +110,30 @@ def convolution_like(call: Any, data: Any, weights: Any, **changed: Any) -> Any:
     return relax.op.nn.conv2d(data, weights, **(known | changed))
 
 
+def shapes_with_channels_last(
+    call: Any, bound: Sequence[Any]
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] | None:
+    """What a convolution by constant weights is of: the shapes of image, weights and result.
+
+    Args:
+        call: of any operator.
+        bound: what its arguments are bound to.
+
+    Returns:
+        None where it is no such convolution, has its channels elsewhere, or an extent is open.
+    """
+    load_tvm()
+    from tvm.ir import GenericConst
+
+    if not is_call(call, CONVOLUTION) or not isinstance(bound[1], GenericConst):
+        return None
+    given, weights, result = (shape_of(each) for each in (call.args[0], call.args[1], call))
+    layouts = (str(call.attrs.data_layout), str(call.attrs.kernel_layout))
+    if given is None or weights is None or result is None or layouts != ("NHWC", "HWIO"):
+        return None
+    return given, weights, result
+
+
 def shape_of(expression: Any) -> tuple[int, ...] | None:
     """The shape of a tensor; None where an extent is open, or where it is no tensor."""
     from tvm.tirx import IntImm
