@@ -12,7 +12,7 @@ standard deviation over seeds, interval over tasks.
     python benchmarks/ablations.py [--seeds N] [--tables]
 
 It takes hours on two cores. What is done is kept in docs/results/ablations.json, and the same command
-resumes; --tables rewrites docs/results.md alone.
+resumes; --tables rewrites the pages alone.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 import torch
 from backbones import EncoderLayer, Nothing, Recurrent, backbone
+from claim_tables import Made, put_picks
 from commits import checked_out
 from family_folds import FOLDS, fold, judged_tasks, ranked_task
-from marked_pages import put
 from own_command import ROOT
-from picks import NearTask, Picks, part_of_page, table
+from picks import NearTask, Picks, table
 from torch import nn
 
 from tlp_tvm.evaluation.corpus import Corpus
@@ -199,11 +199,10 @@ def lines(kept: Picks, name: str) -> list[str]:
     )
 
 
-def page(kept: Picks) -> str:
-    """The part of docs/results.md."""
+def tables(kept: Picks) -> Made:
+    """Of the page behind."""
     names = [variant.key for table in TABLES.values() for variant in table.values()]
-    tables = [line for name in TABLES for line in ["", *lines(kept, name)]]
-    return part_of_page(tables[1:], kept.commits(names))
+    return Made([lines(kept, name) for name in TABLES], kept.commits(names))
 
 
 def main() -> None:
@@ -216,7 +215,8 @@ def main() -> None:
     kept = Picks(KEPT, OF)
     if not asked.tables:
         run(kept, asked.seeds, asked.jobs)
-    put(ROOT / "docs" / "results.md", "ablations", page(kept))
+    words = "top-1 of the recipe and of its variants, by both metrics"
+    put_picks("ablations", tables(kept), kept.file, words)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ standard deviation over seeds, interval over tasks.
     python benchmarks/family_folds.py [--seeds 3] [--tables]
 
 Half an hour the first time, as per-store features need every program lowered; ten minutes a seed after that.
-What is done is kept in docs/results/folds, and the same command resumes; --tables rewrites docs/results.md
-alone. With --framework metaschedule, by the Python of .venv-metaschedule, of its programs.
+What is done is kept in docs/results/folds, and the same command resumes; --tables rewrites the
+pages alone. With --framework metaschedule, by the Python of .venv-metaschedule, of its programs.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from claim_tables import Made, put_picks
 from commits import checked_out
-from marked_pages import put
 from numpy.typing import NDArray
 from own_command import MAIN, ROOT
-from picks import NearTask, Picks, part_of_page, table
+from picks import NearTask, Picks, table
 
 from tlp_tvm.adapting.informed import both
 from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
@@ -265,8 +265,8 @@ def run(kept: Picks, framework: str, networks: Path, seeds: int) -> None:
             print(f"seed {seed}: {name} is done", flush=True)
 
 
-def page(kept: Picks) -> str:
-    """The part of docs/results.md."""
+def tables(kept: Picks) -> Made:
+    """Of the page behind."""
     platforms = sorted({group.partition(" ")[2] for group in kept.tasks})
     rows = [
         ([platform, ranker], cells)
@@ -274,8 +274,7 @@ def page(kept: Picks) -> str:
         for ranker in RANKERS
         for cells in kept.rows(ranker, [group for group in kept.tasks if group.endswith(f" {platform}")])
     ]
-    lines = table(["platform", "ranked by"], rows)
-    return part_of_page(lines, kept.commits(RANKERS))
+    return Made([table(["platform", "ranked by"], rows)], kept.commits(RANKERS))
 
 
 def main() -> None:
@@ -291,7 +290,8 @@ def main() -> None:
     kept = kept_of(asked.framework)
     if not asked.tables:
         run(kept, asked.framework, asked.networks, asked.seeds)
-    put(ROOT / "docs" / "results.md", f"folds {asked.framework}", page(kept))
+    words = "top-1 of what ranks, by both metrics and by processor"
+    put_picks(f"folds {asked.framework}", tables(kept), kept.file, words)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ deviation over seeds, interval over tasks.
     python benchmarks/training_networks.py build/training
     python benchmarks/processor_folds.py zen1-avx2-2t [--labels 0,500,all] [--seeds 3] [--tables]
 
-What is done is kept in docs/results/folds, and the same command resumes; --tables rewrites docs/results.md
-alone. Finished networks are kept beside the folds that `family_folds.py` and this build.
+What is done is kept in docs/results/folds, and the same command resumes; --tables rewrites the
+pages alone. Finished networks are kept beside the folds that `family_folds.py` and this build.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from claim_tables import Made, put_picks
 from commits import checked_out
 from family_folds import (
     EPOCHS,
@@ -39,10 +40,9 @@ from family_folds import (
     ranked,
     scores_of,
 )
-from marked_pages import put
 from numpy.typing import NDArray
 from own_command import ROOT
-from picks import NearTask, Picks, part_of_page, table
+from picks import NearTask, Picks, table
 
 from tlp_tvm.adapting.informed import both
 from tlp_tvm.evaluation.baselines.baseline_settings import BaselineSettings
@@ -180,16 +180,15 @@ def run(kept: Picks, asked: Asked, seeds: int) -> None:
             print(f"seed {seed}: {name} is done", flush=True)
 
 
-def page(kept: Picks) -> str:
-    """The part of docs/results.md."""
+def tables(kept: Picks) -> Made:
+    """Of the page behind."""
     rows = [
         ([learned if ranker else "", ranker or learned], cells)
         for name in kept.found
         for learned, _, ranker in [name.partition(": ")]
         for cells in kept.rows(name, list(kept.tasks))
     ]
-    lines = table(["learned from", "ranked by"], rows)
-    return part_of_page(lines, kept.commits(list(kept.found)))
+    return Made([table(["learned from", "ranked by"], rows)], kept.commits(list(kept.found)))
 
 
 def main() -> None:
@@ -213,7 +212,8 @@ def main() -> None:
             cache=folder / "cache", network_files=files_in(options.networks, ".pt"), epochs=EPOCHS
         )
         run(kept, Asked(options.platform, options.labels, 0, settings), options.seeds)
-    put(ROOT / "docs" / "results.md", f"folds {options.platform}", page(kept))
+    words = "top-1 of what ranks a new processor's programs, by both metrics"
+    put_picks(f"folds {options.platform}", tables(kept), kept.file, words)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from claim_tables import PAGES, claim, claim_table
 from commits import checked_out
 from marked_pages import put
 from own_command import answer_of
@@ -62,9 +63,9 @@ class Part:
     """Whether it reads logs that are not in the repository."""
 
     @property
-    def page(self) -> str:
-        """The page of docs/ that has its tables: what is claimed is on the first, the rest behind it."""
-        return "results.md" if self.dataset == JUDGED else "results-more.md"
+    def is_claimed(self) -> bool:
+        """Whether docs/results.md shows it; docs/results-more.md has every table whole."""
+        return self.dataset == JUDGED
 
     @property
     def dataset(self) -> str:
@@ -223,7 +224,7 @@ def rankers_table(said: dict[str, Any], shown: Collection[str] = ()) -> list[str
                 found = [rows.get((platform, ranker, n, metric + end)) for n in seen for metric in METRICS]
                 if None in found or (shown and ranker not in shown):
                     continue
-                tasks = [f"{found[0]['tasks']} {PARTS_OF_TASKS[end]}"] if len(ends) > 1 else []
+                tasks = [f"{found[1]['tasks']} {PARTS_OF_TASKS[end]}"] if len(ends) > 1 else []
                 cells = [number(row, k) for row in found for k in ("1", "5")]
                 lines.append(f"| {' | '.join([platform, *tasks, ranker, *cells])} |")
     return lines
@@ -232,7 +233,7 @@ def rankers_table(said: dict[str, Any], shown: Collection[str] = ()) -> list[str
 def readme_table(said: dict[str, Any]) -> str:
     """What the README shows of the test networks."""
     about = f"*`make results`. {provenance(said)}*"
-    return "\n".join(["", *rankers_table(said, ON_README), "", about, "", ""])
+    return "\n".join(["", *claim_table(rankers_table(said, ON_README)), "", about, "", ""])
 
 
 def labels_table(said: dict[str, Any]) -> list[str]:
@@ -252,9 +253,19 @@ def labels_table(said: dict[str, Any]) -> list[str]:
 
 
 def tables(name: str, said: dict[str, Any]) -> str:
-    """A part's section of its page."""
-    part = PARTS[name]
+    """A part's section of docs/results-more.md."""
     rows = labels_table(said) if "target" in said else rankers_table(said)
+    return _section(name, said, rows)
+
+
+def claimed(name: str, said: dict[str, Any]) -> str:
+    """A part's section of docs/results.md; draws its picture."""
+    words = "top-1 of each model, by both metrics, on near and far tasks"
+    return _section(name, said, claim([rankers_table(said)], KEPT / f"{name}.png", words))
+
+
+def _section(name: str, said: dict[str, Any], rows: list[str]) -> str:
+    part = PARTS[name]
     ranked = {row["tasks"] for row in said["results"] if row["network"] == MEAN_OVER_TASKS}
     *first, last = map(str, sorted(ranked))
     tasks = f"{', '.join(first)} or {last} tasks per platform" if first else f"{last} tasks"
@@ -281,9 +292,12 @@ def main() -> None:
     with ThreadPoolExecutor(asked.jobs) as pool:
         list(pool.map(lambda name: run(name, asked.again, threads), chosen))
     found = {name: json.loads(f.read_text()) for name in PARTS if (f := KEPT / f"{name}.json").exists()}
-    for page in sorted({part.page for part in PARTS.values()}):
-        sections = [tables(name, said) for name, said in found.items() if PARTS[name].page == page]
-        put(ROOT / "docs" / page, "tables", "\n".join(sections))
+    put(PAGES / "results-more.md", "tables", "\n".join(tables(*each) for each in found.items()))
+    put(
+        PAGES / "results.md",
+        "tables",
+        "\n".join(claimed(*each) for each in found.items() if PARTS[each[0]].is_claimed),
+    )
     if "judged" in found:
         put(ROOT / "README.md", "results", readme_table(found["judged"]))
 

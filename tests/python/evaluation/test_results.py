@@ -18,15 +18,24 @@ def results(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return benchmark("results", monkeypatch)
 
 
-def test_the_tables_are_those_of_the_kept_results(results: ModuleType) -> None:
+def test_the_tables_are_those_of_the_kept_results(
+    results: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Path] = []
+    claim_tables = benchmark("claim_tables", monkeypatch)
+    monkeypatch.setattr(claim_tables, "draw_claim", lambda _tables, path: drawn.append(path))
+    monkeypatch.setattr(results, "claim", claim_tables.claim)
     kept = [name for name in results.PARTS if (results.KEPT / f"{name}.json").exists()]
 
     assert "judged" in kept
     for name in kept:
         said = json.loads((results.KEPT / f"{name}.json").read_text())
-        text = (ROOT / "docs" / results.PARTS[name].page).read_text()
+        text = (ROOT / "docs" / "results-more.md").read_text()
         assert results.tables(name, said) in text, f"{name}: run results.py --tables"
         assert said["command"] == results.PARTS[name].line
+        if results.PARTS[name].is_claimed:
+            assert results.claimed(name, said) in (ROOT / "docs" / "results.md").read_text()
+    assert [path.exists() for path in drawn] == [True]
     judged = json.loads((results.KEPT / "judged.json").read_text())
     assert results.readme_table(judged) in (ROOT / "README.md").read_text(), "run results.py --tables"
 
