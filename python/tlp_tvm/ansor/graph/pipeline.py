@@ -16,7 +16,7 @@ from typing import Any
 
 from tlp_tvm.ansor.graph.cheaper_math import with_products_for_powers, with_tanh_for_sigmoids
 from tlp_tvm.ansor.graph.constants import folding_pass
-from tlp_tvm.ansor.graph.convolutions import channels_last, with_gates_kept
+from tlp_tvm.ansor.graph.convolutions import channels_last, channels_last_in_groups, with_gates_kept
 from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
 from tlp_tvm.ansor.graph.packed_dense import packable_dense
 from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
@@ -68,6 +68,9 @@ PASSES: tuple[Pass, ...] = (
     Pass("folded padding", "convolutions pad by themselves", _relay_passes("FoldExplicitPadding")),
     Pass("cut windows", "poolings look no further than their input", with_cut_windows),
     Pass("channels last", "convolutions in the layout that Ansor vectorises", channels_last, only_cpu=True),
+    Pass(
+        "channels last in groups", "as well where groups have several", channels_last_in_groups, only_cpu=True
+    ),
     Pass("means by rows", "means over large images are vectorised", with_means_by_rows, only_cpu=True),
     Pass("kept gates", "gates scale activations where weights are more numbers", with_gates_kept),
     Pass(
@@ -95,6 +98,7 @@ PACKED = "packed weights"
 ALL = (*(each.name for each in PASSES), PACKED)
 
 _ADDED: tuple[tuple[str, ...], ...] = (
+    ("channels last in groups",),
     ("means by rows", "kept gates"),
     ("tanh for sigmoids",),
     ("cut windows", "products for powers"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from relay_networks import constant, module_of, operators_of, outputs_of
 
-from tlp_tvm.ansor.graph.convolutions import with_gates_kept
+from tlp_tvm.ansor.graph.convolutions import channels_last, channels_last_in_groups, with_gates_kept
 from tlp_tvm.ansor.graph.pipeline import prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 
@@ -39,6 +39,30 @@ def folded(module: Any) -> Any:
     passes = [transform.InferType(), transform.BackwardFoldScaleAxis(), transform.ForwardFoldScaleAxis()]
     with tvm.transform.PassContext(opt_level=4):
         return tvm.transform.Sequential([*passes, transform.FoldConstant()])(module)
+
+
+@pytest.mark.parametrize(
+    ("groups", "leaving", "how"),
+    [
+        (2, 16, {"strides": (2, 1), "padding": (1, 0, 2, 1)}),
+        (4, 8, {"dilation": (1, 2), "padding": (1, 2)}),
+        (8, 16, {"padding": (1, 1)}),  # two channels out of each one
+    ],
+)
+def test_convolutions_in_groups_compute_the_same_with_channels_last(
+    groups: int, leaving: int, how: dict[str, Any]
+) -> None:
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(2, 8, 9, 11))
+    weights = constant(leaving, 8 // groups, 3, 3)
+    before = module_of(
+        relay.nn.relu(relay.nn.conv2d(x, weights, groups=groups, channels=leaving, kernel_size=(3, 3), **how))
+    )
+    after = channels_last_in_groups(before)
+
+    assert operators_of(after) == ["layout_transform", "nn.conv2d", "nn.relu", "layout_transform"]
+    np.testing.assert_allclose(outputs_of(after)[0], outputs_of(before)[0], rtol=1e-5, atol=1e-6)
+    assert channels_last(before) is before
 
 
 @pytest.mark.parametrize(("image", "columns", "kept"), [(3, 10, True), (3, 9, False), (6, 10, False)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from relay_networks import constant, linear, module_of, operators_of, outputs_of
 
-from tlp_tvm.ansor.graph.pipeline import ALL, PASSES, left_out_of, prepare
+from tlp_tvm.ansor.graph.pipeline import ALL, AS_BEFORE, PASSES, left_out_of, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import quiet_builds
 from tlp_tvm.ansor.networks.builtin import load_network
@@ -39,11 +39,31 @@ def test_a_convolution_has_channels_last_and_its_batch_norm_in_its_weights() -> 
     np.testing.assert_allclose(outputs_of(after.module)[0], outputs_of(before)[0], rtol=1e-4, atol=1e-5)
 
 
-def test_grouped_convolutions_keep_channels_first() -> None:
-    after = prepare(convolutional(groups=2), {}, cpu())
+def test_convolutions_in_groups_have_channels_last_by_a_pass_of_their_own() -> None:
+    before = convolutional(groups=2)
+    after = prepare(before, {}, cpu())
+    without = prepare(before, {}, cpu(), ["channels last in groups"])
 
+    assert "channels last in groups" in after.passes
     assert "channels last" not in after.passes
-    assert "layout_transform" not in operators_of(after.module)
+    assert [operators_of(after.module)[place] for place in (0, -1)] == ["layout_transform"] * 2
+    np.testing.assert_allclose(outputs_of(after.module)[0], outputs_of(before)[0], rtol=1e-4, atol=1e-5)
+    assert "layout_transform" not in operators_of(without.module)
+
+
+def test_a_tvm_without_groups_that_have_channels_last_keeps_them_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(load_tvm().topi.nn, "group_conv2d_nhwc")
+
+    assert "channels last in groups" not in prepare(convolutional(groups=2), {}, cpu()).passes
+
+
+def test_tasks_of_records_from_before_are_found_without_the_latest_passes() -> None:
+    assert AS_BEFORE[0] == ("channels last in groups",)
+    assert left_out_of(
+        {"graph": {"left_out": [], "known": [name for name in ALL if name not in AS_BEFORE[0]]}}
+    ) == ("channels last in groups",)
 
 
 def test_layers_of_one_input_are_one_product() -> None:
@@ -138,6 +158,7 @@ def test_a_resumed_run_gets_the_passes_that_it_began_with() -> None:
     assert left_out_of({"graph": now}) == (
         "folded padding",
         "cut windows",
+        "channels last in groups",
         "means by rows",
         "kept gates",
         "products for powers",
