@@ -20,11 +20,19 @@ from tlp_tvm.ansor.graph.constants import folding_pass
 from tlp_tvm.ansor.graph.replacing import with_calls_replaced
 from tlp_tvm.ansor.loading.locate import load_tvm
 
-_POOLS = ("nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.adaptive_avg_pool2d")
+_IMAGES = {
+    "nn.conv2d": ["NHWC", "default"],
+    **{
+        f"nn.{pool}": ["NHWC"]
+        for pool in ("max_pool2d", "avg_pool2d", "global_avg_pool2d", "adaptive_avg_pool2d")
+    },
+}
+_VOLUMES = {"nn.conv3d": ["NDHWC", "default"]}
+"""Operators whose layout TVM converts, and to what; operators beside them follow."""
 
 
 def channels_last(module: Any) -> Any:
-    """Convert a network whose convolutions are dense or depthwise.
+    """Convert a network whose convolutions of images are dense or depthwise.
 
     Args:
         module: Relay module.
@@ -32,12 +40,12 @@ def channels_last(module: Any) -> Any:
     Returns:
         The module, with types.
     """
-    found = _convolutions(module)
-    return _converted(module) if found and not any(_in_groups(each) for each in found) else module
+    found = _calls(module, "nn.conv2d")
+    return _converted(module, _IMAGES) if found and not any(_in_groups(each) for each in found) else module
 
 
 def channels_last_in_groups(module: Any) -> Any:
-    """Convert a network with a convolution whose groups have several channels each.
+    """Convert a network with a convolution of images whose groups have several channels each.
 
     Args:
         module: Relay module.
@@ -46,13 +54,28 @@ def channels_last_in_groups(module: Any) -> Any:
         The module, with types; as it was where TVM is too old for such convolutions.
     """
     known = hasattr(load_tvm().topi.nn, "group_conv2d_nhwc")
-    return _converted(module) if known and any(_in_groups(each) for each in _convolutions(module)) else module
+    if known and any(_in_groups(each) for each in _calls(module, "nn.conv2d")):
+        return _converted(module, _IMAGES)
+    return module
 
 
-def _converted(module: Any) -> Any:
+def channels_last_in_volumes(module: Any) -> Any:
+    """Convert a network of dense convolutions of volumes, as of videos.
+
+    Args:
+        module: Relay module.
+
+    Returns:
+        The module, with types.
+    """
+    found = _calls(module, "nn.conv3d")
+    dense = all(int(each.attrs.groups) == 1 for each in found)
+    return _converted(module, _VOLUMES) if found and dense else module
+
+
+def _converted(module: Any, layouts: dict[str, list[str]]) -> Any:
     tvm = load_tvm()
     relay = tvm.relay
-    layouts = {"nn.conv2d": ["NHWC", "default"], **{name: ["NHWC"] for name in _POOLS}}
     passes = [
         relay.transform.InferType(),
         relay.transform.ConvertLayout(layouts),
@@ -94,12 +117,12 @@ def _numbers(expression: Any) -> int:
     return math.prod(int(extent) for extent in expression.checked_type.shape)
 
 
-def _convolutions(module: Any) -> list[Any]:
+def _calls(module: Any, operator: str) -> list[Any]:
     relay = load_tvm().relay
     found = []
 
     def visit(expression: Any) -> None:
-        if isinstance(expression, relay.Call) and expression.op == relay.op.get("nn.conv2d"):
+        if isinstance(expression, relay.Call) and expression.op == relay.op.get(operator):
             found.append(expression)
 
     relay.analysis.post_order_visit(relay.transform.InferType()(module)["main"], visit)

@@ -16,7 +16,12 @@ from typing import Any
 
 from tlp_tvm.ansor.graph.cheaper_math import with_products_for_powers, with_tanh_for_sigmoids
 from tlp_tvm.ansor.graph.constants import folding_pass
-from tlp_tvm.ansor.graph.convolutions import channels_last, channels_last_in_groups, with_gates_kept
+from tlp_tvm.ansor.graph.convolutions import (
+    channels_last,
+    channels_last_in_groups,
+    channels_last_in_volumes,
+    with_gates_kept,
+)
 from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
 from tlp_tvm.ansor.graph.packed_dense import packable_dense
 from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
@@ -71,6 +76,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(
         "channels last in groups", "as well where groups have several", channels_last_in_groups, only_cpu=True
     ),
+    Pass("channels last in volumes", "as well in three dimensions", channels_last_in_volumes, only_cpu=True),
     Pass("means by rows", "means over large images are vectorised", with_means_by_rows, only_cpu=True),
     Pass("kept gates", "gates scale activations where weights are more numbers", with_gates_kept),
     Pass(
@@ -98,7 +104,7 @@ PACKED = "packed weights"
 ALL = (*(each.name for each in PASSES), PACKED)
 
 _ADDED: tuple[tuple[str, ...], ...] = (
-    ("channels last in groups",),
+    ("channels last in groups", "channels last in volumes"),
     ("means by rows", "kept gates"),
     ("tanh for sigmoids",),
     ("cut windows", "products for powers"),

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from relay_networks import constant, module_of, operators_of, outputs_of
 
-from tlp_tvm.ansor.graph.convolutions import channels_last, channels_last_in_groups, with_gates_kept
+from tlp_tvm.ansor.graph.convolutions import (
+    channels_last,
+    channels_last_in_groups,
+    channels_last_in_volumes,
+    with_gates_kept,
+)
 from tlp_tvm.ansor.graph.pipeline import prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 
@@ -63,6 +68,24 @@ def test_convolutions_in_groups_compute_the_same_with_channels_last(
     assert operators_of(after) == ["layout_transform", "nn.conv2d", "nn.relu", "layout_transform"]
     np.testing.assert_allclose(outputs_of(after)[0], outputs_of(before)[0], rtol=1e-5, atol=1e-6)
     assert channels_last(before) is before
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_volumes_have_channels_last_where_all_convolutions_are_dense(groups: int) -> None:
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(1, 4, 5, 6, 7))
+    sizes = {"channels": 8, "kernel_size": (3, 3, 3), "padding": (1, 1, 1), "groups": groups}
+    first = relay.nn.relu(relay.nn.conv3d(x, constant(8, 4 // groups, 3, 3, 3), **sizes))
+    pooled = relay.nn.max_pool3d(first, pool_size=(1, 2, 2), strides=(1, 2, 2))
+    sizes |= {"strides": (2, 1, 1), "groups": 1}
+    before = module_of(relay.nn.conv3d(pooled, constant(8, 8, 3, 3, 3), **sizes))
+    after = channels_last_in_volumes(before)
+
+    expected = ["nn.conv3d", "nn.relu", "nn.max_pool3d", "nn.conv3d"]
+    if groups == 1:
+        expected = ["layout_transform", *expected, "layout_transform"]
+    assert operators_of(after) == expected
+    np.testing.assert_allclose(outputs_of(after)[0], outputs_of(before)[0], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("image", "columns", "kept"), [(3, 10, True), (3, 9, False), (6, 10, False)])
