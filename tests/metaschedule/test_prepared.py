@@ -46,6 +46,11 @@ def prepared_alike(network: torch.nn.Module, x: torch.Tensor) -> Any:
     return module
 
 
+def failing(_layouts: Any) -> Any:
+    """TVM's conversion of layouts, where it cannot."""
+    raise RuntimeError("std::bad_alloc")
+
+
 def test_batch_norms_are_folded_and_convolutions_have_channels_last() -> None:
     torch.manual_seed(0)
     norm = torch.nn.BatchNorm2d(8)
@@ -60,6 +65,28 @@ def test_batch_norms_are_folded_and_convolutions_have_channels_last() -> None:
     text = module.script()
     assert "batch_norm" not in text
     assert len(re.findall(r'conv2d\([^\n]*data_layout="NHWC"', text)) == 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize(("convolution", "axes", "layout"), [("Conv1d", 1, "NWC"), ("Conv3d", 3, "NDHWC")])
+def test_lines_and_volumes_have_channels_last_too(
+    convolution: str, axes: int, layout: str, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    if fails:
+        monkeypatch.setattr(load_tvm().relax.transform, "ConvertLayout", failing)
+    make = getattr(torch.nn, convolution)
+    network = torch.nn.Sequential(
+        make(3, 8, 3, padding=1), torch.nn.ReLU(), make(8, 8, 3, stride=2, groups=2), torch.nn.Flatten()
+    )
+    x = torch.randn(1, 3, *(7, 8, 9)[:axes])
+
+    text = prepared_alike(network, x).script()
+
+    assert len(re.findall(rf'{convolution.lower()}\([^\n]*data_layout="{layout}"', text)) == 2
+    assert text.count("R.permute_dims") == 2, "of what is given, and of what is flattened"
+    given = torch.export.export(network.eval(), (x,))
+    assert f'data_layout="{layout}"' not in prepared(*relax_of(given), earlier=True).script()
 
 
 def test_programs_that_compute_over_and_over_are_not_chosen() -> None:
@@ -155,9 +182,6 @@ def test_what_is_done_number_by_number_keeps_the_channels_last() -> None:
 
 
 def test_channels_are_last_where_the_conversion_of_tvm_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(_layouts: Any) -> Any:
-        raise RuntimeError("std::bad_alloc")
-
     torch.manual_seed(0)
     network = torch.nn.Sequential(
         torch.nn.Conv2d(4, 8, 3, stride=2, padding=(1, 0)),

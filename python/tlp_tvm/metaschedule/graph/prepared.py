@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,12 +15,13 @@ from tlp_tvm.metaschedule.graph.reshapes import with_reshapes_behind
 from tlp_tvm.metaschedule.graph.transposes import with_channels_last, with_transposes_behind
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 
-LAYOUTS = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
+_IMAGES = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
+_OTHERS = {"relax.nn.conv1d": ["NWC", "WIO"], "relax.nn.conv3d": ["NDHWC", "DHWIO"]}
 """Channels last, which loops of any image size are vectorised over, and which the shipped model knows."""
 
 WAY = (
-    "batch norms and paddings folded, channels last throughout, products of matrices where they are, "
-    "an axis of groups"
+    "batch norms and paddings folded, channels last throughout, of lines and volumes too, products of "
+    "matrices where they are, an axis of groups"
 )
 """What graphs depend on beside network and programs: caches are keyed by it."""
 
@@ -67,7 +69,8 @@ def _channels_last(module: Any, earlier: bool) -> Any:
     """The same with channels last; by us, a convolution at a time, where TVM fails at that, as in Swin."""
     from tvm.relax import transform
 
-    try:
-        return transform.ConvertLayout(LAYOUTS)(module)
-    except RuntimeError:  # std::bad_alloc among others
-        return module if earlier else with_channels_last(module)
+    for layouts in (_IMAGES,) if earlier else (_IMAGES | _OTHERS, _IMAGES):
+        with contextlib.suppress(RuntimeError):  # std::bad_alloc among others
+            module = transform.ConvertLayout(layouts)(module)
+            break
+    return module if earlier else with_channels_last(module)

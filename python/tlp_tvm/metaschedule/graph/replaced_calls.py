@@ -98,7 +98,7 @@ def convolution_like(call: Any, data: Any, weights: Any, **changed: Any) -> Any:
     """A convolution with the attributes of another, but for those that are given.
 
     Args:
-        call: of `CONVOLUTION`.
+        call: of `CONVOLUTION`, or of one with another number of axes.
         data: what the new one reads.
         weights: of the new one.
         changed: attributes by name.
@@ -107,7 +107,8 @@ def convolution_like(call: Any, data: Any, weights: Any, **changed: Any) -> Any:
     from tvm import relax
 
     known = {name: getattr(call.attrs, name) for name in _ATTRIBUTES}
-    return relax.op.nn.conv2d(data, weights, **(known | changed))
+    make = getattr(relax.op.nn, str(call.op.name).removeprefix("relax.nn."))
+    return make(data, weights, **(known | changed))
 
 
 def shapes_with_channels_last(
