@@ -1,13 +1,14 @@
-"""Convolutions and poolings with channels last, which files have first; and no gates in weights.
+"""Convolutions and poolings with channels last, also in the place of transposed ones; no gates in weights.
 
-Ansor vectorises the last axis. A convolution in groups of several channels, as ResNeXt and RegNet have them,
-finds the group of a channel by a division; where tiles and groups divide each other the division is outside
-the innermost loops, and a few programs measured find such tiles.
+Files have channels first, and Ansor vectorises the last axis. A convolution in groups of several channels, as
+ResNeXt and RegNet have them, finds the group of a channel by a division; where tiles and groups divide each
+other the division is outside the innermost loops, and a few programs measured find such tiles. A transposed
+convolution multiplies by the zeros that it puts between what it reads; a convolution with a channel for each
+of its phases does not.
 
-TVM moves any factor of a channel into the weights of the convolution after
-it. A batch norm's is gone then; a gate of squeeze and excitation, which is computed anew each time, makes
-weights that are multiplied and packed anew each time: 221,184 numbers instead of 56,448 in a late layer of
-EfficientNet-B0.
+TVM moves any factor of a channel into the weights of the convolution after it. A batch norm's is gone then; a
+gate of squeeze and excitation, which is computed anew each time, makes weights that are multiplied and packed
+anew each time: 221,184 numbers instead of 56,448 in a late layer of EfficientNet-B0.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 from tlp_tvm.ansor.graph.constants import folding_pass
 from tlp_tvm.ansor.graph.replacing import with_calls_replaced
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.tuning.network.phases import PhasedAxis, phased_axis, phased_weights
 
 _IMAGES = {
     "nn.conv2d": ["NHWC", "default"],
@@ -27,6 +29,7 @@ _IMAGES = {
         for pool in ("max_pool2d", "avg_pool2d", "global_avg_pool2d", "adaptive_avg_pool2d")
     },
 }
+_TRANSPOSED = "nn.conv2d_transpose"
 _VOLUMES = {"nn.conv3d": ["NDHWC", "default"]}
 """Operators whose layout TVM converts, and to what; operators beside them follow."""
 
@@ -71,6 +74,81 @@ def channels_last_in_volumes(module: Any) -> Any:
     found = _calls(module, "nn.conv3d")
     dense = all(int(each.attrs.groups) == 1 for each in found)
     return _converted(module, _VOLUMES) if found and dense else module
+
+
+def without_transposed_convolutions(module: Any) -> Any:
+    """Have convolutions compute what transposed ones do, with channels last, where that can be for all.
+
+    Args:
+        module: Relay module.
+
+    Returns:
+        The module, with types.
+    """
+    found = _calls(module, _TRANSPOSED)
+    if not found or not all(_phased(each) for each in found):
+        return module
+    after = _converted(module, {**_IMAGES, _TRANSPOSED: ["NHWC", "default"]})
+    return with_calls_replaced(after, [_TRANSPOSED], _in_phases)
+
+
+def _in_phases(call: Any, arguments: Sequence[Any]) -> Any:
+    """A transposed convolution with channels last as a convolution, whose phases are put side by side."""
+    relay = load_tvm().relay
+    axes = _phased(call)
+    if axes is None:
+        return None
+    attributes = call.attrs
+    weights = phased_weights(arguments[1].data.numpy(), axes, [int(each) for each in attributes.padding[:2]])
+    found = relay.nn.conv2d(
+        arguments[0],
+        relay.const(weights),
+        padding=[*(-axis.first for axis in axes), *(axis.after for axis in axes)],
+        channels=weights.shape[3],
+        kernel_size=weights.shape[:2],
+        data_layout="NHWC",
+        kernel_layout="HWIO",
+        out_dtype=attributes.out_dtype,
+    )
+    images, rows, columns, given = (int(extent) for extent in call.checked_type.shape)
+    counts, strides = [axis.count for axis in axes], [axis.stride for axis in axes]
+    if strides != [1, 1]:
+        apart = relay.reshape(found, (images, *counts, *strides, given))
+        beside = relay.transpose(apart, (0, 1, 3, 2, 4, 5))
+        found = relay.reshape(beside, (images, counts[0] * strides[0], counts[1] * strides[1], given))
+    cuts = [axis.cut for axis in axes]
+    whole = [count * stride for count, stride in zip(counts, strides, strict=True)]
+    if whole != [rows, columns]:
+        ends = [images, cuts[0] + rows, cuts[1] + columns, given]
+        found = relay.strided_slice(found, [0, *cuts, 0], ends)
+    return found
+
+
+def _phased(call: Any) -> list[PhasedAxis] | None:
+    """How the axes of a transposed convolution are computed by a convolution; None where they cannot be."""
+    attributes, relay = call.attrs, load_tvm().relay
+    layouts = str(attributes.data_layout), str(attributes.kernel_layout)
+    if layouts not in (("NCHW", "IOHW"), ("NHWC", "HWIO")) or int(attributes.groups) != 1:
+        return None
+    dilated = any(int(each) != 1 for each in attributes.dilation)
+    if dilated or not isinstance(call.args[1], relay.Constant):
+        return None
+    read, kernel, given = (
+        [int(extent) for extent in _extents(each.checked_type.shape, layout)]
+        for each, layout in zip((call.args[0], call.args[1], call), (*layouts, layouts[0]), strict=True)
+    )
+    strides, paddings = (
+        [int(each) for each in numbers] for numbers in (attributes.strides, attributes.padding)
+    )
+    found = [
+        phased_axis(read[axis], given[axis], kernel[axis], strides[axis], paddings[axis]) for axis in (0, 1)
+    ]
+    axes = [axis for axis in found if axis is not None]
+    return axes if len(axes) == len(found) else None
+
+
+def _extents(shape: Sequence[Any], layout: str) -> list[Any]:
+    return [shape[layout.index(axis)] for axis in "HW"]
 
 
 def _converted(module: Any, layouts: dict[str, list[str]]) -> Any:

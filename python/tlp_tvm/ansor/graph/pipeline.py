@@ -21,6 +21,7 @@ from tlp_tvm.ansor.graph.convolutions import (
     channels_last_in_groups,
     channels_last_in_volumes,
     with_gates_kept,
+    without_transposed_convolutions,
 )
 from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
 from tlp_tvm.ansor.graph.packed_dense import packable_dense
@@ -72,6 +73,12 @@ PASSES: tuple[Pass, ...] = (
     Pass("inference", "what only training needs is gone", _relay_passes("SimplifyInference", "FoldConstant")),
     Pass("folded padding", "convolutions pad by themselves", _relay_passes("FoldExplicitPadding")),
     Pass("cut windows", "poolings look no further than their input", with_cut_windows),
+    Pass(
+        "no zeros between",
+        "transposed convolutions are convolutions with channels last",
+        without_transposed_convolutions,
+        only_cpu=True,
+    ),
     Pass("channels last", "convolutions in the layout that Ansor vectorises", channels_last, only_cpu=True),
     Pass(
         "channels last in groups", "as well where groups have several", channels_last_in_groups, only_cpu=True
@@ -104,7 +111,7 @@ PACKED = "packed weights"
 ALL = (*(each.name for each in PASSES), PACKED)
 
 _ADDED: tuple[tuple[str, ...], ...] = (
-    ("channels last in groups", "channels last in volumes"),
+    ("no zeros between", "channels last in groups", "channels last in volumes"),
     ("means by rows", "kept gates"),
     ("tanh for sigmoids",),
     ("cut windows", "products for powers"),

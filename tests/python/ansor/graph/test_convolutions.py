@@ -13,6 +13,7 @@ from tlp_tvm.ansor.graph.convolutions import (
     channels_last_in_groups,
     channels_last_in_volumes,
     with_gates_kept,
+    without_transposed_convolutions,
 )
 from tlp_tvm.ansor.graph.pipeline import prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
@@ -68,6 +69,59 @@ def test_convolutions_in_groups_compute_the_same_with_channels_last(
     assert operators_of(after) == ["layout_transform", "nn.conv2d", "nn.relu", "layout_transform"]
     np.testing.assert_allclose(outputs_of(after)[0], outputs_of(before)[0], rtol=1e-5, atol=1e-6)
     assert channels_last(before) is before
+
+
+TRANSPOSED = {
+    "doubles": {"kernel_size": (4, 4), "strides": (2, 2), "padding": (1, 1)},
+    "apart": {"kernel_size": (2, 2), "strides": (2, 2)},
+    "uneven": {"kernel_size": (3, 5), "strides": (2, 3), "padding": (1, 2, 0, 1), "output_padding": (1, 0)},
+    "of stride 1": {"kernel_size": (3, 3), "padding": (1, 1)},
+}
+
+
+def upsampled(how: dict[str, Any], groups: int = 1) -> Any:
+    """A convolution, a transposed one, and a sum with a factor."""
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(2, 4, 5, 6))
+    narrow = relay.nn.relu(relay.nn.conv2d(x, constant(8, 4, 3, 3), padding=(1, 1)))
+    weights = constant(8, 6 // groups, *how["kernel_size"])
+    wide = relay.nn.conv2d_transpose(narrow, weights, channels=6, groups=groups, **how)
+    return module_of(relay.nn.relu(relay.add(wide, constant(6, 1, 1))))
+
+
+@pytest.mark.parametrize("how", TRANSPOSED.values(), ids=list(TRANSPOSED))
+def test_transposed_convolutions_are_convolutions_with_channels_last(how: dict[str, Any]) -> None:
+    before = upsampled(how)
+    after = without_transposed_convolutions(before)
+
+    names = operators_of(after)
+    assert names.count("nn.conv2d") == 2
+    assert "nn.conv2d_transpose" not in names
+    assert names.count("layout_transform") == 2, "of what is given and of the result"
+    np.testing.assert_allclose(outputs_of(after)[0], outputs_of(before)[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("how", "groups"),
+    [
+        ({"kernel_size": (4, 4), "strides": (2, 2)}, 2),
+        ({"kernel_size": (3, 3), "dilation": (2, 2)}, 1),
+        ({"kernel_size": (2, 2), "strides": (1, 1), "padding": (2, 2)}, 1),  # skips what is read
+    ],
+)
+def test_a_network_with_another_transposed_convolution_stays(how: dict[str, Any], groups: int) -> None:
+    before = upsampled(how, groups)
+
+    assert without_transposed_convolutions(before) is before
+
+
+def test_the_list_of_passes_has_no_transposed_convolution_left() -> None:
+    before = upsampled(TRANSPOSED["doubles"])
+    after = prepare(before, {}, load_tvm().target.Target("llvm -num-cores=1"))
+
+    assert "no zeros between" in after.passes
+    assert "nn.conv2d_transpose" not in operators_of(after.module)
+    np.testing.assert_allclose(outputs_of(after.module)[0], outputs_of(before)[0], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("groups", [1, 2])
