@@ -89,6 +89,43 @@ def test_lines_and_volumes_have_channels_last_too(
     assert f'data_layout="{layout}"' not in prepared(*relax_of(given), earlier=True).script()
 
 
+@pytest.mark.parametrize(
+    ("how", "slices"),
+    [
+        ({"kernel_size": 4, "stride": 2, "padding": 1}, 1),
+        ({"kernel_size": 2, "stride": 2}, 0),
+        ({"kernel_size": (3, 5), "stride": (2, 3), "padding": (1, 0), "output_padding": (1, 0)}, 1),
+        ({"kernel_size": 3, "padding": 1}, 0),
+    ],
+)
+def test_transposed_convolutions_are_convolutions(how: dict[str, Any], slices: int) -> None:
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.ConvTranspose2d(8, 6, **how), torch.nn.ReLU()
+    )
+
+    text = prepared_alike(network, torch.randn(2, 3, 7, 8)).script()
+
+    assert text.count("R.nn.conv2d(") == 2
+    assert "conv2d_transpose" not in text
+    assert text.count("R.strided_slice") == slices
+    copies = [
+        axes for axes in re.findall(r"permute_dims\([^\n]*axes=\[([^]]*)\]", text) if axes.count(",") == 3
+    ]
+    assert copies == ["0, 2, 3, 1", "0, 3, 1, 2"], "of what is given and of the result"
+
+
+def test_transposed_convolutions_in_groups_stay_with_channels_first() -> None:
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.ConvTranspose2d(4, 6, 4, stride=2, groups=2)
+    )
+
+    text = prepared_alike(network, torch.randn(1, 3, 7, 7)).script()
+
+    assert re.search(r'conv2d_transpose\([^\n]*data_layout="NCHW"', text)
+
+
 def test_programs_that_compute_over_and_over_are_not_chosen() -> None:
     tasks = [TraceTask(task) for task in tasks_of(*softmax_of(1000))]
     (task,) = [task for task in tasks if "softmax" in task.desc]

@@ -13,6 +13,7 @@ from tlp_tvm.metaschedule.graph.paddings import with_paddings_folded
 from tlp_tvm.metaschedule.graph.pixels import with_products_for_pixels
 from tlp_tvm.metaschedule.graph.reshapes import with_reshapes_behind
 from tlp_tvm.metaschedule.graph.transposes import with_channels_last, with_transposes_behind
+from tlp_tvm.metaschedule.graph.zeros_between import without_transposed_convolutions
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 
 _IMAGES = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
@@ -21,7 +22,7 @@ _OTHERS = {"relax.nn.conv1d": ["NWC", "WIO"], "relax.nn.conv3d": ["NDHWC", "DHWI
 
 WAY = (
     "batch norms and paddings folded, channels last throughout, of lines and volumes too, products of "
-    "matrices where they are, an axis of groups"
+    "matrices where they are, an axis of groups, no zeros between"
 )
 """What graphs depend on beside network and programs: caches are keyed by it."""
 
@@ -29,7 +30,7 @@ WAY = (
 def prepared(module: Any, parameters: dict[str, Any], *, earlier: bool = False) -> Any:
     """Fold batch norms and paddings into convolutions, bring these to channels last, take means by products.
 
-    Convolutions in groups have an axis for these.
+    Convolutions in groups have an axis for these, and transposed ones are convolutions.
 
     Args:
         module: Relax module.
@@ -53,7 +54,8 @@ def prepared(module: Any, parameters: dict[str, Any], *, earlier: bool = False) 
         ]
     )(module)
     folded = since(with_paddings_folded, with_constants_folded(since(with_means_for_pools, bound)))
-    last = since(with_transposes_behind, with_constants_folded(_channels_last(folded, earlier)))
+    images = since(without_transposed_convolutions, _channels_last(folded, earlier))
+    last = since(with_transposes_behind, with_constants_folded(images))
     products = with_means_as_products(since(with_products_for_pixels, last))
     apart = since(with_groups_apart, products)
     return tvm.transform.Sequential(
