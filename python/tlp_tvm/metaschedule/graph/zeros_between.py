@@ -72,7 +72,7 @@ def _in_phases(call: Any, images: Any, weights: NDArray[Any], axes: Sequence[Pha
             kernel_layout="HWIO",
         )
     )
-    count, *sizes = _extents(call, str(call.attrs.data_layout), "NHW") or ()
+    count, *sizes = _extents(call, str(call.attrs.data_layout), "NHW") or [0]
     counts, strides = [axis.count for axis in axes], [axis.stride for axis in axes]
     whole = [places * stride for places, stride in zip(counts, strides, strict=True)]
     if strides != [1, 1]:
@@ -100,11 +100,12 @@ def _phased(call: Any, bound: Sequence[Any]) -> list[PhasedAxis] | None:
     kernel = _extents(call.args[1], of_weights, "HW")
     if read is None or kernel is None or given is None:
         return None
+    strides, paddings = (
+        [int(each) for each in numbers] for numbers in (attributes.strides, attributes.padding[:2])
+    )
     found = [
-        phased_axis(*extents, int(stride), int(padding))
-        for *extents, stride, padding in zip(
-            read, given[1:], kernel, attributes.strides, attributes.padding[:2], strict=True
-        )
+        phased_axis(read[axis], given[1 + axis], kernel[axis], strides[axis], paddings[axis])
+        for axis in (0, 1)
     ]
     axes = [axis for axis in found if axis is not None]
     return axes if len(axes) == len(found) else None

@@ -89,7 +89,8 @@ def _with_phases(
     taps = (np.arange(axis.taps) + axis.first) * -axis.stride - axis.cut + padding
     chosen = taps[:, None] + np.arange(axis.stride)
     inside = (chosen >= 0) & (chosen < weights.shape[before])
-    found = np.take(weights, np.where(inside, chosen, 0), axis=before)
+    found: NDArray[np.float32] = np.take(weights, np.where(inside, chosen, 0), axis=before)
     shape = [1] * found.ndim
     shape[before : before + 2] = inside.shape
-    return found * inside.reshape(shape).astype(weights.dtype)
+    found *= inside.reshape(shape)
+    return found
