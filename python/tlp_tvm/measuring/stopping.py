@@ -30,6 +30,7 @@ class StopOnInterrupt:
         """
         self._requested = threading.Event()
         self._deadline = deadline
+        self._kept = 0.0
         self._enough = False
         self._previous: Any = None
 
@@ -52,12 +53,16 @@ class StopOnInterrupt:
     @property
     def time_is_up(self) -> bool:
         """Whether the deadline has passed or enough was done, and nobody asked to stop."""
-        passed = self._deadline is not None and time.monotonic() >= self._deadline
+        passed = self._deadline is not None and time.monotonic() >= self._deadline - self._kept
         return (passed or self._enough) and not self.requested
 
     def request(self) -> None:
         """Stop at the next `check`."""
         self._requested.set()
+
+    def keep(self, seconds: float) -> None:
+        """End so many seconds before the deadline, for what is to be done then."""
+        self._kept = seconds
 
     def end(self) -> None:
         """End at the next `check`, as if the deadline had passed."""

@@ -26,16 +26,13 @@ from tlp_tvm.framework import DEFAULT, framework_named
 from tlp_tvm.logs import mend_log
 from tlp_tvm.machine.cpu import peak_rate, this_cpu
 from tlp_tvm.machine.loop_threads import set_loop_threads
-from tlp_tvm.measuring.child import WARM
-from tlp_tvm.measuring.code_kinds import code_as_before, noted_code
 from tlp_tvm.measuring.native_messages import native_messages_to
-from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.measuring.stopping import StopOnInterrupt, Stopped
 from tlp_tvm.tuning.curve import draw_curve
 from tlp_tvm.tuning.history import History, read_history
 from tlp_tvm.tuning.network.operator_times import OperatorTime
 from tlp_tvm.tuning.network.turns import EndToEnd
-from tlp_tvm.tuning.run_folder import CURE, RunFolder, read_run, spent_before
+from tlp_tvm.tuning.run_folder import CURE, RunFolder, read_run, spent_before, timing_as_before
 from tlp_tvm.tuning.tune_observer import Steps, TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import TaskResult, TuneResult, TuneSettings
@@ -125,25 +122,10 @@ class _Tuning(Steps):
         self.settings = dataclasses.replace(
             settings,
             population=settings.population or usual,
-            measure=self._as_before(settings),
+            measure=timing_as_before(settings, self.framework),
         )
         self.failures: collections.Counter[str] = collections.Counter()
         self.began, self.build_s = time.monotonic(), 0.0
-
-    def _as_before(self, settings: TuneSettings) -> MeasureSettings:
-        """How to time: a resumed run as it began, so that one log has labels of one kind."""
-        before = read_run(settings.out)
-        caches, code = self.framework.caches, self.framework.code()
-        if before:
-            how = before.get("measure", {})
-            caches = how.get("timing", {}).get("caches", WARM)
-            code = code_as_before(how, code)
-            if code != noted_code(how):
-                raise TuningError(
-                    f"{settings.out}: expected {noted_code(how)}, which compiled the programs of the run, "
-                    f"found {code} here; install the llvmlite that has it, or {CURE}"
-                )
-        return settings.measure.at_best(caches, code)
 
     def run(self) -> TuneResult:
         settings = self.settings
@@ -188,7 +170,7 @@ class _Tuning(Steps):
         else:
             self._choose(folder, before.get("choice") == self._choice())
         history = self._read(folder)
-        taken = tuner.take(folder, history)
+        taken = self._take(folder, history)
         if not taken:
             raise TuningError(
                 f"{folder.log}: expected programs that run, found none; {_most_common(self.failures)}"
@@ -215,6 +197,15 @@ class _Tuning(Steps):
         times = (ended, operators, kept_untuned, changed)
         return self._finish(folder, history, len(known), taken, library, no_library, times)
 
+    def _take(self, folder: RunFolder, history: History) -> set[str]:
+        """The tasks that have a program, for the time did not reach all of a large network's."""
+        known = self.tuner.known(folder, history)
+        left = sum(map(np.isinf, known)) if self.settings.trials and self.tuner.choice_s else 0
+        if not 0 < left < len(known) or not self.settings.whole:
+            return self.tuner.take(folder, history)
+        with self.step("search", f"choosing programs of {left} tasks without one, by the model alone"):
+            return self.tuner.take(folder, history)
+
     def _tries(self, build_s: float) -> int:
         """Networks of other programs that there is time to build and time."""
         ends = self.began + self.settings.minutes * 60 if self.settings.minutes else np.inf
@@ -236,13 +227,20 @@ class _Tuning(Steps):
         deadline = search_ends(self.began, settings.minutes, self.build_s, builds)
         stop = StopOnInterrupt(deadline)
         gain = None if deadline is None else ExpectedGain(deadline)
+        choice_s = tuner.choice_s if settings.whole else 0.0
+        at_most = max(0.0, (deadline or 0.0) - time.monotonic()) / 2
+
+        def keep_time(without: int) -> None:
+            stop.keep(min(at_most, choice_s * without))
 
         def on_estimate(estimate: float) -> None:
+            keep_time(progress.without)
             if gain is not None and gain.note(estimate):
                 stop.end()
 
         known = (len(history), best)
         progress = Progress(folder.log, weights, *known, self.failures, self.observer, on_estimate)
+        keep_time(progress.without)
         with ExitStack() as stack:
             output = stack.enter_context(folder.tvm_log.open("ab"))
             if settings.hide_messages:

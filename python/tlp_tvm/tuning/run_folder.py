@@ -23,6 +23,10 @@ from typing import Any
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.framework import DEFAULT, FRAMEWORKS, Framework, framework_named
+from tlp_tvm.measuring.child import WARM
+from tlp_tvm.measuring.code_kinds import code_as_before, noted_code
+from tlp_tvm.measuring.pool import MeasureSettings
+from tlp_tvm.tuning.tune_settings import TuneSettings
 
 FORMAT = "tlp-tvm-run"
 FORMAT_VERSION = 1
@@ -154,3 +158,27 @@ def spent_before(content: Mapping[str, Any]) -> dict[str, float]:
         raise TuningError(
             f"run.json: seconds: expected numbers by step, found {content['seconds']!r}; {CURE}"
         ) from error
+
+
+def timing_as_before(settings: TuneSettings, framework: Framework) -> MeasureSettings:
+    """How to time: a resumed run as it began, so that one log has labels of one kind.
+
+    Args:
+        settings: of the run.
+        framework: of the run.
+
+    Raises:
+        TuningError: its programs were compiled by what is not here.
+    """
+    before = read_run(settings.out)
+    caches, code = framework.caches, framework.code()
+    if before:
+        how = before.get("measure", {})
+        caches = how.get("timing", {}).get("caches", WARM)
+        code = code_as_before(how, code)
+        if code != noted_code(how):
+            raise TuningError(
+                f"{settings.out}: expected {noted_code(how)}, which compiled the programs of the run, "
+                f"found {code} here; install the llvmlite that has it, or {CURE}"
+            )
+    return settings.measure.at_best(caches, code)

@@ -72,6 +72,11 @@ class Progress:
         self._observer.measured(self.trials, estimate, self._failures)
         self._on_estimate(estimate)
 
+    @property
+    def without(self) -> int:
+        """How many tasks have no program that ran."""
+        return int(np.isinf(self._best).sum())
+
     def ran(self, task: int, latency: float) -> None:
         """A program of a task ran so fast, in seconds."""
         self._best[task] = min(self._best[task], latency)

@@ -34,6 +34,8 @@ class Tuner(Protocol):
     """The first error inside a call from TVM, whose frames may lose it."""
     builds_after: int
     """How often it builds the network after a search, at most."""
+    choice_s: float
+    """Seconds that it takes to choose a task's program without measuring; 0 where `take` does not."""
     tables: tuple[str, ...]
     """Names of the files that the record log needs beside it."""
 
@@ -81,7 +83,10 @@ class Tuner(Protocol):
         ...
 
     def take(self, folder: RunFolder, history: History) -> set[str]:
-        """Workload keys of the tasks that have a program for the network, which is noted in the folder."""
+        """Workload keys of the tasks that have a program for the network, which is noted in the folder.
+
+        Where some were measured, the model chooses for a whole network's others.
+        """
         ...
 
     def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:

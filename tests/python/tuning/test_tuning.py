@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_tunings import NETWORK, TASKS, Told, settings
 
 from programs import tiny_config
 from scorers import LinearScorer
@@ -34,34 +35,7 @@ from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings, measures_per_round
 
-NETWORK, TASKS, TRIALS, MORE = "mlp", 4, 8, 5
-TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
-
-
-def settings(out: Path, **changes: Any) -> TuneSettings:
-    values = {"model": LinearScorer(), "target": TARGET, "trials": TRIALS, "population": 64, "turns": 3}
-    measure = MeasureSettings(timing=Timing(repeat=1, min_repeat_ms=1), threads=0)
-    return TuneSettings(**{"network": NETWORK, "out": out, "measure": measure, **values, **changes})
-
-
-class Told(TuneObserver):
-    def __init__(self) -> None:
-        self.steps: list[str] = []
-        self.plan: tuple[int, ...] = ()
-        self.rounds: list[str] = []
-        self.programs: list[tuple[int, float]] = []
-
-    def step(self, name: str) -> None:
-        self.steps.append(name)
-
-    def planned(self, tasks: int, trials: int, reused: int) -> None:
-        self.plan = (tasks, trials, reused)
-
-    def round(self, task: str) -> None:
-        self.rounds.append(task)
-
-    def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
-        self.programs.append((trials, estimate))
+TRIALS, MORE = 8, 5
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.scheduler import SearchSettings, search
 from tlp_tvm.ansor.search.similar import similar_programs
-from tlp_tvm.ansor.search.zero_shot import choose_programs
+from tlp_tvm.ansor.search.zero_shot import MADE_UP_COST, choose_programs
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.latency import latency_of
@@ -54,6 +54,7 @@ class RelayTuner:
 
     builds_after = 1 + CANDIDATES + 1
     """The tuned one, those that `choose_inside` tries, and what it chose."""
+    choice_s = 0.5
     tables: tuple[str, ...] = ()
 
     def __init__(self, settings: TuneSettings, model: str | Scorer, observer: TuneObserver) -> None:
@@ -82,6 +83,7 @@ class RelayTuner:
         sources_of(settings.warm_start)
         self._tuned: Any = None
         self._lines: dict[str, str] = {}
+        self._unmeasured: dict[str, str] = {}
 
     @property
     def error(self) -> BaseException | None:
@@ -212,9 +214,28 @@ class RelayTuner:
         if self._settings.trials:
             best = best_programs([folder.log, folder.warm], self._keys)
             self._lines = {key: line for key, (_, line) in best.items()}
-        if self._lines:
-            write_whole(folder.best, "".join(self._lines.values()))
-        return set(self._lines)
+            if self._lines and self._settings.whole:  # TVM's own schedules are much slower
+                self._unmeasured = self._choices(folder)
+        self._note(folder)
+        return self._lines.keys() | self._unmeasured.keys()
+
+    def _choices(self, folder: RunFolder) -> dict[str, str]:
+        """What the model chooses of the tasks that have no program that was measured."""
+        return choose_programs(
+            [task for task, key in zip(self._tasks, self._keys, strict=True) if key not in self._lines],
+            self._cost_model,
+            folder.best,
+            {},
+            population=self._settings.population,
+            seed=self._settings.seed,
+            on_task=lambda task: self._observer.round(str(task.desc)),
+            by_trees=False,
+        )
+
+    def _note(self, folder: RunFolder) -> None:
+        """Write the programs taken."""
+        if lines := {**self._unmeasured, **self._lines}:
+            write_whole(folder.best, "".join(lines.values()))
 
     def build_tuned(self, folder: RunFolder) -> tuple[Path | None, str]:
         prepared = self._prepared
@@ -244,7 +265,7 @@ class RelayTuner:
         (self._tuned, self._functions), lines = chosen
         changed = sum(lines.get(key) != line for key, line in self._lines.items())
         self._lines = lines
-        write_whole(folder.best, "".join(lines.values()))
+        self._note(folder)
         self._save(self._tuned, self._prepared.module, folder)
         return changed, programs.keys() - lines.keys()
 
@@ -253,7 +274,7 @@ class RelayTuner:
         prepared = self._prepared
         with tempfile.TemporaryDirectory() as folder, quiet_builds(), prepared.operators():
             log = Path(folder) / "chosen.json"
-            log.write_text("".join(lines.values()))
+            log.write_text("".join({**self._unmeasured, **lines}.values()))
             return build_variant(prepared, self._target, log, self._kept, self._code)
 
     def best_file(self, folder: RunFolder) -> Path:
@@ -271,7 +292,7 @@ class RelayTuner:
         values = random_inputs(self._module, self._parameters)
         [ran] = profile([self._tuned], values, self._target, self._threads)
         taken = best_programs([folder.best], self._keys) if self._settings.trials else {}
-        labels = {key: latency for key, (latency, _) in taken.items() if np.isfinite(latency)}
+        labels = {key: latency for key, (latency, _) in taken.items() if latency < MADE_UP_COST}
         return operator_times(ran, self._functions, labels)
 
     def keep_untuned(self, folder: RunFolder) -> Path:

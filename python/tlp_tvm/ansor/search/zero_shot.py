@@ -40,6 +40,7 @@ def choose_programs(
     population: int,
     seed: int,
     on_task: Callable[[Any], None],
+    by_trees: bool = True,
 ) -> dict[str, str]:
     """Choose a program of each task, and write each as it is chosen.
 
@@ -51,6 +52,7 @@ def choose_programs(
         population: programs that are bred in a generation.
         seed: of the search.
         on_task: called with each task before its program is chosen; may raise to stop.
+        by_trees: whether the model's trees judge, which takes most of the time.
 
     Returns:
         Workload key to record line; without the tasks of which no program can be compiled.
@@ -61,14 +63,16 @@ def choose_programs(
         if key in lines:
             continue
         on_task(task)
-        state = choose_program(task, cost_model, population, seed * 1009 + i)
+        state = choose_program(task, cost_model, population, seed * 1009 + i, by_trees=by_trees)
         if state is not None:
             lines[key] = record_of(task, state)
             write_whole(log, "".join(lines.values()))
     return lines
 
 
-def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: int) -> Any | None:
+def choose_program(
+    task: Any, cost_model: TLPCostModel, population: int, seed: int, *, by_trees: bool = True
+) -> Any | None:
     """Evolve programs of a task by the model's scores, and take the best that can be compiled.
 
     Args:
@@ -76,13 +80,14 @@ def choose_program(task: Any, cost_model: TLPCostModel, population: int, seed: i
         cost_model: that scores.
         population: programs that are bred in a generation.
         seed: of the search; not negative.
+        by_trees: whether the model's trees judge, where it has some.
 
     Returns:
         Its state, or None where none of the best can be compiled.
     """
     stock = TaskStock(task, seed)
     platform, rows_of = cost_model.platform_for(str(task.target)), functools.partial(rows_of_states, task)
-    opinion = SecondOpinion.by(cost_model.model, platform, rows_of)
+    opinion = SecondOpinion.by(cost_model.model, platform, rows_of) if by_trees else None
     scores = model_scores(cost_model, str(task.workload_key), str(task.target))
     count = CANDIDATES if opinion is None else FAVOURITES
     found = evolve(stock, stock.sample, scores, population=population, count=count, seed=seed)

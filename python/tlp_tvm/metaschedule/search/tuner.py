@@ -91,6 +91,10 @@ class RelaxTuner:
         self.model, self.model_source = model_name(scorer), model_source(model)
 
     @property
+    def choice_s(self) -> float:
+        return 1.0 if self._learns else 0.0
+
+    @property
     def _threads(self) -> int:
         return self._settings.measure.threads or cores_of(self._target)
 
