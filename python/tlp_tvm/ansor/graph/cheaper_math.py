@@ -1,7 +1,8 @@
-"""Powers and sigmoids as what vectors can do: TVM calls the C library for each number of both.
+"""Powers and sigmoids as what vectors can do, and what can be part of the operator before it.
 
-GPT-2's activation has x to the power of 3 in the epilogue of its widest layer, which then takes 1.6 times as
-long. EfficientNet and many others have a sigmoid after each convolution.
+TVM calls the C library for each number of a power and of a sigmoid. GPT-2's activation has x to the power of
+3 in the epilogue of its widest layer, which then takes 1.6 times as long. EfficientNet and many others have a
+sigmoid after each convolution. A PReLU it keeps apart from the convolution before it, with channels first.
 """
 
 from __future__ import annotations
@@ -38,6 +39,27 @@ def with_tanh_for_sigmoids(module: Any) -> Any:
         The module, with types.
     """
     return with_calls_replaced(module, ["sigmoid"], _by_tanh)
+
+
+def with_sums_for_prelus(module: Any) -> Any:
+    """Write max(x, 0) + slope * min(x, 0) for a PReLU.
+
+    Args:
+        module: Relay module.
+
+    Returns:
+        The module, with types.
+    """
+    return with_calls_replaced(module, ["nn.prelu"], _sum)
+
+
+def _sum(call: Any, arguments: Sequence[Any]) -> Any:
+    relay = load_tvm().relay
+    x, slopes = arguments
+    behind = len(call.checked_type.shape) - int(call.attrs.axis) - 1
+    slopes = relay.expand_dims(slopes, axis=1, num_newaxis=behind) if behind else slopes
+    nothing = relay.const(0.0, call.checked_type.dtype)
+    return relay.nn.relu(x) + slopes * relay.minimum(x, nothing)
 
 
 def _by_tanh(call: Any, arguments: Sequence[Any]) -> Any:

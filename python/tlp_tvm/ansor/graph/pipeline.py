@@ -14,7 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tlp_tvm.ansor.graph.cheaper_math import with_products_for_powers, with_tanh_for_sigmoids
+from tlp_tvm.ansor.graph.cheaper_math import (
+    with_products_for_powers,
+    with_sums_for_prelus,
+    with_tanh_for_sigmoids,
+)
 from tlp_tvm.ansor.graph.constants import folding_pass
 from tlp_tvm.ansor.graph.convolutions import (
     channels_last,
@@ -73,6 +77,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("inference", "what only training needs is gone", _relay_passes("SimplifyInference", "FoldConstant")),
     Pass("folded padding", "convolutions pad by themselves", _relay_passes("FoldExplicitPadding")),
     Pass("cut windows", "poolings look no further than their input", with_cut_windows),
+    Pass("sums for prelus", "a PReLU is part of the convolution before it", with_sums_for_prelus),
     Pass(
         "no zeros between",
         "transposed convolutions are convolutions with channels last",
@@ -111,7 +116,7 @@ PACKED = "packed weights"
 ALL = (*(each.name for each in PASSES), PACKED)
 
 _ADDED: tuple[tuple[str, ...], ...] = (
-    ("no zeros between", "channels last in groups", "channels last in volumes"),
+    ("sums for prelus", "no zeros between", "channels last in groups", "channels last in volumes"),
     ("means by rows", "kept gates"),
     ("tanh for sigmoids",),
     ("cut windows", "products for powers"),

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from relay_networks import constant, module_of, operators_of, outputs_of
 
-from tlp_tvm.ansor.graph.cheaper_math import with_products_for_powers, with_tanh_for_sigmoids
+from tlp_tvm.ansor.graph.cheaper_math import (
+    with_products_for_powers,
+    with_sums_for_prelus,
+    with_tanh_for_sigmoids,
+)
+from tlp_tvm.ansor.graph.pipeline import prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 
@@ -67,3 +72,24 @@ def test_a_sigmoid_of_other_numbers_stays() -> None:
     before = sigmoid_of("float64")
 
     assert load_tvm().ir.structural_equal(with_tanh_for_sigmoids(before), before)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((2, 6, 3, 4), 1), ((2, 3, 4, 6), 3), ((5, 6), 1)])
+def test_a_prelu_is_a_sum(shape: tuple[int, ...], axis: int) -> None:
+    relay = load_tvm().relay
+    before = module_of(relay.nn.prelu(relay.var("x", shape=shape), constant(6), axis=axis))
+    after = with_sums_for_prelus(before)
+
+    assert "nn.prelu" not in operators_of(after)
+    np.testing.assert_allclose(outputs_of(after)[0], outputs_of(before)[0], rtol=1e-6)
+
+
+def test_a_prelu_is_done_with_channels_last() -> None:
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(1, 3, 8, 8))
+    first = relay.nn.prelu(relay.nn.conv2d(x, constant(6, 3, 3, 3)), constant(6))
+    before = module_of(relay.nn.conv2d(first, constant(4, 6, 3, 3)))
+    after = prepare(before, {}, load_tvm().target.Target("llvm -num-cores=1"))
+
+    assert operators_of(after.module).count("layout_transform") == 2, "of what is given and of the result"
+    np.testing.assert_allclose(outputs_of(after.module)[0], outputs_of(before)[0], rtol=1e-4, atol=1e-6)
