@@ -218,6 +218,17 @@ def test_what_is_done_number_by_number_keeps_the_channels_last() -> None:
     assert text.count("R.permute_dims") == 2, "of what is given, and of what is flattened"
 
 
+def test_hardswish_keeps_the_channels_last() -> None:
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3), torch.nn.Hardswish(), torch.nn.Conv2d(8, 8, 3), torch.nn.Hardsigmoid()
+    )
+
+    text = prepared_alike(network, torch.randn(1, 3, 9, 8)).script()
+
+    assert text.count("R.permute_dims") == 2, "of what is given and of the result"
+
+
 def test_channels_are_last_where_the_conversion_of_tvm_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
     network = torch.nn.Sequential(

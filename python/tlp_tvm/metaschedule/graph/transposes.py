@@ -114,7 +114,7 @@ def _moved(call: Any, bound: Sequence[Any], emit: Emit, of_images: Collection[in
         given = [_last(each, value, max(counts)) for each, value in zip(call.args, bound, strict=True)]
     else:
         return None
-    if None in given:
+    if any(each is None for each in given):  # TVM overloads ==
         return None
     return relax.op.permute_dims(emit(relax.Call(call.op, given, call.attrs)), _back(max(counts)))
 
