@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 from typing import Any
@@ -13,7 +14,7 @@ from compiled_graphs import TORCHS_OWN, compiled, empty_cache, network  # noqa: 
 from tlp_tvm.metaschedule import backend_counts
 from tlp_tvm.metaschedule.torch_compile import backend
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
-from tlp_tvm.metaschedule.torch_compile.beside_eager import TURNS, in_turns
+from tlp_tvm.metaschedule.torch_compile.beside_eager import TURNS, difference, in_turns
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
 
 pytestmark = pytest.mark.filterwarnings(TORCHS_OWN)
@@ -68,7 +69,7 @@ def test_nothing_is_timed_if_not_asked_for_and_the_same_library_is_found(
 ) -> None:
     runs, x, module = took(monkeypatch, 2e-3, 1e-3), torch.randn(2, 3, 12, 12), network()
     compiled(module)(x)
-    assert runs == [1]
+    assert runs == [1, 1], "one to see that it gives what PyTorch gives"
     torch.compiler.reset()
     with pytest.warns(RuntimeWarning, match="it is faster there"):
         compiled(module, never_slower=True)(x)
@@ -85,6 +86,63 @@ def test_a_library_that_fails_as_it_runs_leaves_the_graph_to_pytorch(monkeypatch
     with pytest.warns(RuntimeWarning, match="TVM says: no"):
         torch.testing.assert_close(compiled(module, never_slower=True)(x), module(x))
     assert backend_counts().compiled == 0
+
+
+@torch.inference_mode()
+def test_a_library_that_gives_something_else_leaves_the_graph_to_pytorch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    call = RunGraph.__call__
+    monkeypatch.setattr(RunGraph, "__call__", lambda *given: [each * 1.01 for each in call(*given)])
+    module, x = network(), torch.randn(2, 3, 12, 12)
+    with pytest.warns(
+        RuntimeWarning, match=r"expected the outputs that it has there, found a difference of 1"
+    ):
+        torch.testing.assert_close(compiled(module)(x), module(x))
+    assert backend_counts().compiled == 0
+    assert sum(backend_counts().eager.values()) == 1
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "found"),
+    [
+        ([1.0, 2.0], [1.0, 2.0], ""),
+        ([1.0, 2.001], [1.0, 2.0], ""),
+        ([1.0, 2.01], [1.0, 2.0], "a difference of 5.0e-03 of the largest value"),
+        ([NAN, -INF, 1.0], [NAN, -INF, 1.0], ""),
+        ([NAN, 1.0], [1.0, 1.0], "a difference of nan of the largest value"),
+        ([1.0, 1.0], [INF, 1.0], "a difference of inf of the largest value"),
+        ([1e-9], [0.0], ""),
+        ([0] * 99 + [1], [0] * 100, ""),
+        ([0, 1], [0, 0], "50% of its whole numbers others"),
+        ([1], [1.0], r"torch.int64 \(1,\) in the place of torch.float32 \(1,\)"),
+        ([1.0], [1.0, 1.0], r"torch.float32 \(1,\) in the place of torch.float32 \(2,\)"),
+    ],
+)
+def test_what_differs_is_told(ours: list[float], theirs: list[float], found: str) -> None:
+    told = difference([torch.tensor(ours)], [torch.tensor(theirs)])
+    assert re.fullmatch(found, told), told
+
+
+def test_narrow_numbers_are_rounded_and_outputs_counted() -> None:
+    one = torch.tensor([1.0, 0.01], dtype=torch.bfloat16)
+    assert not difference([one * 1.02], [one])
+    assert difference([one * 1.2], [one])
+    assert difference([one], [one, one]) == "1 outputs of 2"
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(
+    "curve", [torch.nn.SELU(), torch.nn.CELU(0.7), torch.nn.ELU(0.5), torch.nn.ELU()], ids=str
+)
+def test_exponential_units_have_all_of_their_factors(curve: torch.nn.Module) -> None:
+    torch.manual_seed(0)
+    module, x = torch.nn.Sequential(torch.nn.Linear(6, 8), curve), torch.randn(3, 6) * 3
+    torch.testing.assert_close(compiled(module)(x), module(x))
+    assert (backend_counts().compiled, sum(backend_counts().eager.values())) == (1, 0)
 
 
 def test_both_run_in_turns_and_the_slower_one_takes_longer() -> None:

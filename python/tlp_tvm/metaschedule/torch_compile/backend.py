@@ -30,7 +30,7 @@ from tlp_tvm.metaschedule.loading.locate import tvm_info
 from tlp_tvm.metaschedule.loading.targets import flags_of, target_of
 from tlp_tvm.metaschedule.search import zero_shot
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
-from tlp_tvm.metaschedule.torch_compile.beside_eager import in_turns, is_slower
+from tlp_tvm.metaschedule.torch_compile.beside_eager import difference, in_turns, is_slower
 from tlp_tvm.metaschedule.torch_compile.compile_graph import compile_graph
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import keep, kept
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
@@ -169,6 +169,7 @@ class CompiledGraph:
                     'found another; raise the option "shapes"'
                 )
             run = self._kept_or_new(arguments)
+            self._check(run, arguments)
             slower = self._options.never_slower and self._is_slower(run, arguments)
         except Exception as error:  # noqa: BLE001 - whatever it is, the user's forward pass goes on
             reason = str(error) if isinstance(error, TlpTvmError) else first_line(error)
@@ -183,6 +184,12 @@ class CompiledGraph:
             COUNTS.slower += 1
             _say(FASTER_THERE)
         return None if slower else run
+
+    def _check(self, run: RunGraph, arguments: Sequence[Any]) -> None:
+        """Refuse what gives something else than PyTorch: importers and compilers have faults."""
+        ours, theirs = run(*(arguments[i] for i in self._taken or ())), self._graph(*arguments)
+        if found := difference(ours, theirs):
+            raise NotTaken(f"expected the outputs that it has there, found {found}; please report the model")
 
     def _is_slower(self, run: RunGraph, arguments: Sequence[Any]) -> bool:
         given = [arguments[i] for i in self._taken or ()]
