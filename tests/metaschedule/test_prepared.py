@@ -218,6 +218,26 @@ def test_what_is_done_number_by_number_keeps_the_channels_last() -> None:
     assert text.count("R.permute_dims") == 2, "of what is given, and of what is flattened"
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda x: torch.add(x, x * x, alpha=0.3),
+        lambda x: torch.sub(x, x * x, alpha=0.3),
+        lambda x: torch.rsub(x, x * x, alpha=3),
+        lambda x: torch.rsub(x, 2.0, alpha=3),
+        lambda x: torch.sub(x, 2.0, alpha=3),
+        lambda x: torch.add(x, x * x),
+    ],
+)
+def test_sums_have_their_factor(formula: Any) -> None:
+    class Sum(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return formula(x)  # type: ignore[no-any-return]
+
+    torch.manual_seed(0)
+    prepared_alike(Sum(), torch.randn(3, 5))
+
+
 def test_hardswish_keeps_the_channels_last() -> None:
     torch.manual_seed(0)
     network = torch.nn.Sequential(

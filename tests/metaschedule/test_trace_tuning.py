@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from collected import QUICK, TARGET
 from tlp_tvm.adapting.search_scores import SearchScores
@@ -148,6 +150,24 @@ def test_a_library_that_does_not_load_is_refused(tmp_path: Path) -> None:
     write_description(tmp_path / "tuned.so", "metaschedule", "mlp", TARGET, {}, [])
     with pytest.raises(TuningError, match=r"tuned.so: expected a library for this machine, found: .+; tune"):
         load_tuned(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_a_network_that_tvm_takes_for_another_one_is_refused_before_anything_is_measured(
+    tmp_path: Path,
+) -> None:
+    pool = torch.nn.AvgPool2d(3, 2, 1, divisor_override=5)
+    file = tmp_path / "pool.pt2"
+    torch.export.save(torch.export.export(pool, (torch.randn(1, 4, 9, 9),)), file)
+    with pytest.raises(NetworkError) as refused:
+        tuned(tmp_path / "run", 8, network=str(file))
+    assert re.fullmatch(
+        re.escape(f"{file}: expected TVM to give the outputs that PyTorch gives, found a difference of ")
+        + r"\S+ of the largest value; please report the network, "
+        + "and tune its TorchScript or ONNX file for Ansor",
+        str(refused.value),
+    )
+    assert not (tmp_path / "run" / "database_tuning_record.json").read_text()
 
 
 def test_a_target_and_a_network_must_be_known() -> None:

@@ -27,6 +27,8 @@ def repair(program: Any) -> None:
             _count_truths(program.graph, node)
         elif packet in products and node.meta["val"].dtype != torch.float32:
             _round_product(program.graph, node)
+        elif packet in (aten.add, aten.sub, aten.rsub):
+            _multiply_factor(program.graph, node)
         elif packet is aten.avg_pool2d:
             _cut_window(node)
 
@@ -93,6 +95,26 @@ def _count_truths(graph: Any, node: Any) -> None:
         cast = graph.call_function(torch.ops.aten._to_copy.default, (summed,), {"dtype": result.dtype})
     cast.meta["val"] = given.to(result.dtype)
     node.replace_input_with(summed, cast)
+
+
+def _multiply_factor(graph: Any, node: Any) -> None:
+    """A sum with a factor of its second number, or of the first where it is subtracted from the second."""
+    import torch
+
+    numbers, named = list(node.args[:2]), dict(node.kwargs)
+    factor = node.args[2] if len(node.args) > 2 else named.pop("alpha", 1)
+    if factor == 1:
+        return
+    aten = torch.ops.aten
+    place = 0 if node.target.overloadpacket is aten.rsub else 1
+    if isinstance(numbers[place], (int, float)):
+        numbers[place] *= factor
+    else:
+        with graph.inserting_before(node):
+            product = graph.call_function(aten.mul.Scalar, (numbers[place], factor))
+        product.meta["val"] = numbers[place].meta["val"] * factor
+        numbers[place] = product
+    node.args, node.kwargs = tuple(numbers), named
 
 
 def _round_product(graph: Any, node: Any) -> None:

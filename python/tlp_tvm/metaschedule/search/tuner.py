@@ -21,11 +21,12 @@ from tlp_tvm.metaschedule.loading.loops import share_loops_of
 from tlp_tvm.metaschedule.loading.targets import cores_of, flags_of, target_of
 from tlp_tvm.metaschedule.measuring.pools import TracePool
 from tlp_tvm.metaschedule.networks import end_to_end
-from tlp_tvm.metaschedule.networks.builtin import canonical_name, network_from, tasks_of
+from tlp_tvm.metaschedule.networks.builtin import canonical_name, is_file, network_from, tasks_of
 from tlp_tvm.metaschedule.networks.library import save_tuned
 from tlp_tvm.metaschedule.networks.number_types import refuse_unlearned
 from tlp_tvm.metaschedule.networks.operator_profile import functions_of, profile
 from tlp_tvm.metaschedule.networks.planning import TraceTask
+from tlp_tvm.metaschedule.networks.torchs_outputs import check_file
 from tlp_tvm.metaschedule.reading.records import RECORDS
 from tlp_tvm.metaschedule.search.tvms_search import TvmsSearch, tvms_model
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
@@ -114,6 +115,10 @@ class RelaxTuner:
 
     def build_untuned(self) -> None:
         self._untuned = end_to_end.compiled(self._module, self._parameters, self._target)
+        if is_file(self._settings.network):
+            inputs = end_to_end.random_inputs(self._bound)
+            outputs = end_to_end.run_once(self._untuned, inputs, self._target)
+            check_file(Path(self._settings.network), list(inputs.values()), outputs)
 
     def known(self, folder: RunFolder, history: History) -> list[float]:
         return [float(latency) for latency in history.best]

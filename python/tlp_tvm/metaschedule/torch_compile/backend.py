@@ -28,9 +28,10 @@ from tlp_tvm.metaschedule.graph import prepared
 from tlp_tvm.metaschedule.loading import polynomials
 from tlp_tvm.metaschedule.loading.locate import tvm_info
 from tlp_tvm.metaschedule.loading.targets import flags_of, target_of
+from tlp_tvm.metaschedule.networks.torchs_outputs import difference
 from tlp_tvm.metaschedule.search import zero_shot
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
-from tlp_tvm.metaschedule.torch_compile.beside_eager import difference, in_turns, is_slower
+from tlp_tvm.metaschedule.torch_compile.beside_eager import in_turns, is_slower
 from tlp_tvm.metaschedule.torch_compile.compile_graph import compile_graph
 from tlp_tvm.metaschedule.torch_compile.kept_graphs import keep, kept
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph

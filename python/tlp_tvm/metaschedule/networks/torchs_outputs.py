@@ -1,0 +1,81 @@
+"""Does a network that TVM compiled give what PyTorch gives?
+
+TVM's importer takes some operators for others without a word, as an average pool with a divisor for one
+without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch.utils import _pytree
+
+from tlp_tvm.errors import NetworkError
+
+EXPLAINED, ROUNDED = 1e-3, 0.1
+"""Of the largest value of an output: what another order of additions explains, far more than any seen; and
+the same of numbers that are narrower than float32."""
+
+LEAST_LARGEST = 1e-3
+"""An output without a larger value is held against this."""
+
+NEAR_EQUALS = 0.01
+"""Of an output's whole numbers, as indices, those that may differ: a choice among near equals."""
+
+
+def difference(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
+    """How outputs differ, as a clause; empty where rounding explains it.
+
+    Args:
+        ours: of the compiled graph.
+        theirs: of PyTorch.
+    """
+    if len(ours) != len(theirs):
+        return f"{len(ours)} outputs of {len(theirs)}"
+    for one, other in zip(ours, theirs, strict=True):
+        if not isinstance(other, torch.Tensor):
+            continue
+        if one.shape != other.shape or one.dtype != other.dtype:
+            return f"{one.dtype} {tuple(one.shape)} in the place of {other.dtype} {tuple(other.shape)}"
+        if found := _apart(one, other):
+            return found
+    return ""
+
+
+def _apart(one: torch.Tensor, other: torch.Tensor) -> str:
+    unlike = ~((one == other) | (one.isnan() & other.isnan()))
+    if not unlike.any():
+        return ""
+    if not other.is_floating_point():
+        share = float(unlike.double().mean())
+        return f"{share:.0%} of its whole numbers others" if share > NEAR_EQUALS else ""
+    finite = other[other.isfinite()].abs()
+    largest = max(LEAST_LARGEST, float(finite.max()) if len(finite) else 0.0)
+    most = float((one[unlike].double() - other[unlike].double()).abs().max()) / largest
+    limit = EXPLAINED if other.dtype in (torch.float32, torch.float64) else ROUNDED
+    return "" if most <= limit else f"a difference of {most:.1e} of the largest value"
+
+
+def check_file(file: Path, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
+    """Refuse an exported network that TVM takes for another one.
+
+    Args:
+        file: of `torch.export.save`.
+        inputs: in order.
+        outputs: that TVM gave for them.
+
+    Raises:
+        NetworkError: PyTorch gives something else.
+    """
+    with torch.inference_mode():
+        given = torch.export.load(file).module()(*map(torch.from_numpy, inputs))
+    theirs = [each for each in _pytree.tree_leaves(given) if isinstance(each, torch.Tensor)]
+    if found := difference([torch.from_numpy(each) for each in outputs], theirs):
+        raise NetworkError(
+            f"{file}: expected TVM to give the outputs that PyTorch gives, found {found}; please report the "
+            "network, and tune its TorchScript or ONNX file for Ansor"
+        )
