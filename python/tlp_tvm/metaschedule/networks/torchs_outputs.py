@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.utils import _pytree
@@ -72,10 +73,16 @@ def check_file(file: Path, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDA
         NetworkError: PyTorch gives something else.
     """
     with torch.inference_mode():
-        given = torch.export.load(file).module()(*map(torch.from_numpy, inputs))
+        given = torch.export.load(file).module()(*map(_tensor, inputs))
     theirs = [each for each in _pytree.tree_leaves(given) if isinstance(each, torch.Tensor)]
-    if found := difference([torch.from_numpy(each) for each in outputs], theirs):
+    if found := difference([_tensor(each) for each in outputs], theirs):
         raise NetworkError(
             f"{file}: expected TVM to give the outputs that PyTorch gives, found {found}; please report the "
             "network, and tune its TorchScript or ONNX file for Ansor"
         )
+
+
+def _tensor(array: NDArray[Any]) -> torch.Tensor:
+    if array.dtype.name == "bfloat16":  # of ml_dtypes, which torch does not know
+        return torch.from_numpy(np.ascontiguousarray(array).view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
