@@ -12,11 +12,11 @@ import torch
 
 from compiled_graphs import TORCHS_OWN, compiled, empty_cache, network  # noqa: F401
 from tlp_tvm.metaschedule import backend_counts
-from tlp_tvm.metaschedule.networks.torchs_outputs import difference
 from tlp_tvm.metaschedule.torch_compile import backend
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.beside_eager import TURNS, in_turns
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
+from tlp_tvm.tuning.network.torchs_outputs import difference
 
 pytestmark = pytest.mark.filterwarnings(TORCHS_OWN)
 

@@ -9,12 +9,14 @@ import re
 import resource
 import shutil
 import signal
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from small_tunings import NETWORK, TASKS, Told, settings
 
 from programs import tiny_config
@@ -332,6 +334,24 @@ def test_wrong_usage_is_refused_before_anything_is_written(
         pytest.skip("this machine has a CUDA device")
     assert refused(settings(tmp_path / "run", **changes)).startswith(message)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_torchscript_file_that_tvm_gets_wrong_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "pool.pt"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TorchScript is called deprecated
+        torch.jit.trace(torch.nn.AvgPool2d(3, 2, 1, divisor_override=5), torch.randn(1, 4, 9, 9)).save(file)
+
+    with pytest.raises(NetworkError) as refused:
+        tune_network(settings(tmp_path / "run", network=str(file)))
+
+    assert re.fullmatch(
+        re.escape(f"{file}: expected TVM to give the outputs that PyTorch gives, found a difference of ")
+        + r"\S+ of the largest value; please report the network, and tune its ONNX file, or what "
+        + "torch.export.save wrote with MetaSchedule",
+        str(refused.value),
+    )
+    assert not (tmp_path / "run" / "log.json").read_text()
 
 
 def test_an_unknown_network_is_refused_with_the_names(tmp_path: Path) -> None:

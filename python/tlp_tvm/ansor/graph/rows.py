@@ -145,7 +145,8 @@ class _Rewriter:
             return function(self._short_of(call.args[0], rank), axis=[rank - 1], keepdims=True)
         if name == "variance" and _reduces_last(call):
             data, mean = (self._operand(each, shape_of(call.args[0]), rank) for each in call.args)
-            return relay.variance(data, [rank - 1], True, with_mean=mean)
+            unbiased = bool(call.attrs.unbiased)
+            return relay.variance(data, [rank - 1], True, unbiased=unbiased, with_mean=mean)
         return None
 
     def _product(self, call: Any) -> tuple[Any, int] | None:

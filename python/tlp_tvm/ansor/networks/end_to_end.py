@@ -167,6 +167,17 @@ def random_inputs(module: Any, parameters: dict[str, Any]) -> dict[str, NDArray[
     }
 
 
+def run_once(library: Any, inputs: dict[str, NDArray[Any]], target: Any) -> list[NDArray[Any]]:
+    """The outputs of a network.
+
+    Args:
+        library: that `build_untuned` or `build_tuned` gave.
+        inputs: by name.
+        target: TVM target.
+    """
+    return _runner(library, inputs, target)[1]()
+
+
 def _runner(library: Any, inputs: dict[str, NDArray[Any]], target: Any) -> Runner:
     """Functions that time a network once, and that run it and give its outputs."""
     tvm = load_tvm()

@@ -53,6 +53,15 @@ def is_network_file(name: str) -> bool:
     return Path(name).suffix.lower() in _READERS
 
 
+def is_torchscript(name: str) -> bool:
+    """Whether a network's name is the path of a TorchScript file.
+
+    Args:
+        name: of a network.
+    """
+    return _READERS.get(Path(name).suffix.lower()) is _read_torchscript
+
+
 def load_network_file(path: str, shapes: Shapes | None = None) -> Loaded:
     """Read a network from a file.
 

@@ -26,7 +26,6 @@ from tlp_tvm.metaschedule.networks.library import save_tuned
 from tlp_tvm.metaschedule.networks.number_types import refuse_unlearned
 from tlp_tvm.metaschedule.networks.operator_profile import functions_of, profile
 from tlp_tvm.metaschedule.networks.planning import TraceTask
-from tlp_tvm.metaschedule.networks.torchs_outputs import check_file
 from tlp_tvm.metaschedule.reading.records import RECORDS
 from tlp_tvm.metaschedule.search.tvms_search import TvmsSearch, tvms_model
 from tlp_tvm.metaschedule.search.zero_shot import add_chosen, choose_programs
@@ -34,6 +33,7 @@ from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.history import History, teach
 from tlp_tvm.tuning.network.operator_times import OperatorTime, operator_times
+from tlp_tvm.tuning.network.torchs_outputs import check_exported
 from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import RunFolder
 from tlp_tvm.tuning.tune_observer import TuneObserver
@@ -118,7 +118,7 @@ class RelaxTuner:
         if is_file(self._settings.network):
             inputs = end_to_end.random_inputs(self._bound)
             outputs = end_to_end.run_once(self._untuned, inputs, self._target)
-            check_file(Path(self._settings.network), list(inputs.values()), outputs)
+            check_exported(Path(self._settings.network), list(inputs.values()), outputs)
 
     def known(self, folder: RunFolder, history: History) -> list[float]:
         return [float(latency) for latency in history.best]

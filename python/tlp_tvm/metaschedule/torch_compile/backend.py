@@ -28,7 +28,6 @@ from tlp_tvm.metaschedule.graph import prepared
 from tlp_tvm.metaschedule.loading import polynomials
 from tlp_tvm.metaschedule.loading.locate import tvm_info
 from tlp_tvm.metaschedule.loading.targets import flags_of, target_of
-from tlp_tvm.metaschedule.networks.torchs_outputs import difference
 from tlp_tvm.metaschedule.search import zero_shot
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.beside_eager import in_turns, is_slower
@@ -43,6 +42,7 @@ from tlp_tvm.metaschedule.torch_compile.torch_graph import (
     taken_places,
 )
 from tlp_tvm.model.checkpoint import model_digest
+from tlp_tvm.tuning.network.torchs_outputs import difference
 
 log = logging.getLogger("tlp_tvm")
 

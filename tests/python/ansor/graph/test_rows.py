@@ -70,3 +70,13 @@ def test_what_looks_at_other_axes_gets_its_own_shape_back() -> None:
 
     assert operators_of(after) == ["reshape", "nn.dense", "nn.bias_add", "reshape", "sum", "nn.softmax"]
     np.testing.assert_allclose(outputs_of(after)[0], outputs_of(before)[0], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("unbiased", [False, True])
+def test_a_variance_stays_as_unbiased_as_it_is(unbiased: bool) -> None:
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(3, 6))
+    before = module_of(relay.variance(x, [-1], keepdims=True, unbiased=unbiased))
+    after = with_fewer_axes(before)
+
+    np.testing.assert_allclose(outputs_of(after)[0], outputs_of(before)[0], rtol=1e-5)

@@ -1,15 +1,16 @@
-"""Operators of TorchScript that TVM's importer lacks compute what torch computes."""
+"""Operators of TorchScript that TVM's importer lacks, or gets wrong, compute what torch computes."""
 
 from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from exported import SHAPE, image
+from exported import image
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import quiet_builds
 from tlp_tvm.ansor.networks.builtin import network_from
@@ -22,20 +23,51 @@ from tlp_tvm.ansor.networks.builtin import network_from
 def test_a_convolution_whose_padding_is_a_word(
     tmp_path: Path, padding: str, kernel: int | tuple[int, int], dilation: int, groups: int
 ) -> None:
+    layer = torch.nn.Conv2d(3, 6, kernel, padding=padding, dilation=dilation, groups=groups).eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns of even kernels
+        found, expected = by_tvm_and_torch(layer, torch.from_numpy(image()), tmp_path)
+
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+class Attention(torch.nn.Module):
+    """Scaled products of an input with itself."""
+
+    def __init__(self, scale: float | None, mask: torch.Tensor | None) -> None:
+        super().__init__()
+        self.scale = scale
+        self.register_buffer("mask", mask)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """(1, 2, 7, 8) -> the same."""
+        attention = torch.nn.functional.scaled_dot_product_attention
+        return attention(x, x, x, attn_mask=self.mask, scale=self.scale)
+
+
+@pytest.mark.parametrize("scale", [None, 0.9])
+@pytest.mark.parametrize("mask", [None, torch.ones(7, 7).tril().bool(), torch.linspace(-1, 1, 7)[None]])
+def test_attention_has_its_scale_and_its_mask(
+    tmp_path: Path, scale: float | None, mask: torch.Tensor | None
+) -> None:
+    torch.manual_seed(0)
+    found, expected = by_tvm_and_torch(Attention(scale, mask), torch.randn(1, 2, 7, 8), tmp_path)
+
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def by_tvm_and_torch(network: torch.nn.Module, x: torch.Tensor, folder: Path) -> tuple[Any, Any]:
+    """What a network gives from its TorchScript file, and what it gives."""
     tvm = load_tvm()
     from tvm.contrib import graph_executor
 
-    layer = torch.nn.Conv2d(3, 6, kernel, padding=padding, dilation=dilation, groups=groups).eval()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # TorchScript is called deprecated; torch warns of even kernels
-        torch.jit.trace(layer, torch.zeros(SHAPE)).save(tmp_path / "net.pt")
-        expected = layer(torch.from_numpy(image())).detach().numpy()
-
-    module, parameters, [name] = network_from(str(tmp_path / "net.pt"))
+        warnings.simplefilter("ignore")  # TorchScript is called deprecated
+        torch.jit.trace(network, x).save(folder / "net.pt")
+    module, parameters, [name] = network_from(str(folder / "net.pt"))
     with quiet_builds(), tvm.transform.PassContext(opt_level=3):
         library = tvm.relay.build(module, target="llvm", params=parameters)
     executor = graph_executor.GraphModule(library["default"](tvm.cpu()))
-    executor.set_input(name, image())
+    executor.set_input(name, x.numpy())
     executor.run()
-
-    np.testing.assert_allclose(executor.get_output(0).numpy(), expected, atol=1e-5)
+    return executor.get_output(0).numpy(), network(x).detach().numpy()

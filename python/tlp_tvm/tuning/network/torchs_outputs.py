@@ -6,7 +6,8 @@ without.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,24 +62,55 @@ def _apart(one: torch.Tensor, other: torch.Tensor) -> str:
     return "" if most <= limit else f"a difference of {most:.1e} of the largest value"
 
 
-def check_file(file: Path, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
-    """Refuse an exported network that TVM takes for another one.
+def check_exported(file: Path, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
+    """Refuse a network of `torch.export.save` that TVM takes for another one.
 
     Args:
-        file: of `torch.export.save`.
+        file: of the network.
         inputs: in order.
         outputs: that TVM gave for them.
 
     Raises:
         NetworkError: PyTorch gives something else.
     """
+    other = "tune its TorchScript or ONNX file for Ansor"
+    _check(file, torch.export.load(file).module(), inputs, outputs, other)
+
+
+def check_traced(file: Path, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> None:
+    """Refuse a TorchScript network that TVM takes for another one.
+
+    Args:
+        file: of the network.
+        inputs: by name; a network of which TVM left some out is not looked at.
+        outputs: that TVM gave for them.
+
+    Raises:
+        NetworkError: PyTorch gives something else.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TorchScript is called deprecated; the file is there all the same
+        network = torch.jit.load(file, map_location="cpu").eval()  # type: ignore[no-untyped-call]
+    names = [argument.name for argument in network.forward.schema.arguments[1:]]
+    if set(names) == set(inputs):
+        other = "tune its ONNX file, or what torch.export.save wrote with MetaSchedule"
+        _check(file, network, [inputs[name] for name in names], outputs, other)
+
+
+def _check(
+    file: Path,
+    network: Callable[..., Any],
+    inputs: Sequence[NDArray[Any]],
+    outputs: Sequence[NDArray[Any]],
+    other: str,
+) -> None:
     with torch.inference_mode():
-        given = torch.export.load(file).module()(*map(_tensor, inputs))
+        given = network(*map(_tensor, inputs))
     theirs = [each for each in _pytree.tree_leaves(given) if isinstance(each, torch.Tensor)]
     if found := difference([_tensor(each) for each in outputs], theirs):
         raise NetworkError(
             f"{file}: expected TVM to give the outputs that PyTorch gives, found {found}; please report the "
-            "network, and tune its TorchScript or ONNX file for Ansor"
+            f"network, and {other}"
         )
 
 
