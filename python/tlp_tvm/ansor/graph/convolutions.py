@@ -20,7 +20,7 @@ from typing import Any
 from tlp_tvm.ansor.graph.constants import folding_pass
 from tlp_tvm.ansor.graph.replacing import with_calls_replaced
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.tuning.network.phases import PhasedAxis, phased_axis, phased_weights
+from tlp_tvm.tuning.network.phases import PhasedAxis, phased_axes, phased_weights, zeros_around
 
 _IMAGES = {
     "nn.conv2d": ["NHWC", "default"],
@@ -103,7 +103,7 @@ def _in_phases(call: Any, arguments: Sequence[Any]) -> Any:
     found = relay.nn.conv2d(
         arguments[0],
         relay.const(weights),
-        padding=[*(-axis.first for axis in axes), *(axis.after for axis in axes)],
+        padding=zeros_around(axes),
         channels=weights.shape[3],
         kernel_size=weights.shape[:2],
         data_layout="NHWC",
@@ -112,12 +112,12 @@ def _in_phases(call: Any, arguments: Sequence[Any]) -> Any:
     )
     images, rows, columns, given = (int(extent) for extent in call.checked_type.shape)
     counts, strides = [axis.count for axis in axes], [axis.stride for axis in axes]
+    whole = [count * stride for count, stride in zip(counts, strides, strict=True)]
     if strides != [1, 1]:
         apart = relay.reshape(found, (images, *counts, *strides, given))
         beside = relay.transpose(apart, (0, 1, 3, 2, 4, 5))
-        found = relay.reshape(beside, (images, counts[0] * strides[0], counts[1] * strides[1], given))
+        found = relay.reshape(beside, (images, *whole, given))
     cuts = [axis.cut for axis in axes]
-    whole = [count * stride for count, stride in zip(counts, strides, strict=True)]
     if whole != [rows, columns]:
         ends = [images, cuts[0] + rows, cuts[1] + columns, given]
         found = relay.strided_slice(found, [0, *cuts, 0], ends)
@@ -137,14 +137,7 @@ def _phased(call: Any) -> list[PhasedAxis] | None:
         [int(extent) for extent in _extents(each.checked_type.shape, layout)]
         for each, layout in zip((call.args[0], call.args[1], call), (*layouts, layouts[0]), strict=True)
     )
-    strides, paddings = (
-        [int(each) for each in numbers] for numbers in (attributes.strides, attributes.padding)
-    )
-    found = [
-        phased_axis(read[axis], given[axis], kernel[axis], strides[axis], paddings[axis]) for axis in (0, 1)
-    ]
-    axes = [axis for axis in found if axis is not None]
-    return axes if len(axes) == len(found) else None
+    return phased_axes(read, given, kernel, attributes.strides, attributes.padding)
 
 
 def _extents(shape: Sequence[Any], layout: str) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tlp_tvm.metaschedule.graph.replaced_calls import Emit, is_call, kind_of, shape_of, with_calls_replaced
-from tlp_tvm.tuning.network.phases import PhasedAxis, phased_axis, phased_weights
+from tlp_tvm.tuning.network.phases import PhasedAxis, phased_axes, phased_weights, zeros_around
 
 _KIND = "float32"
 """TVM and torch round the sums of other types in their own ways."""
@@ -67,7 +67,7 @@ def _in_phases(call: Any, images: Any, weights: NDArray[Any], axes: Sequence[Pha
         relax.op.nn.conv2d(
             images,
             relax.const(phased_weights(weights.transpose(2, 3, 0, 1), axes, paddings), _KIND),
-            padding=[*(-axis.first for axis in axes), *(axis.after for axis in axes)],
+            padding=zeros_around(axes),
             data_layout="NHWC",
             kernel_layout="HWIO",
         )
@@ -100,15 +100,7 @@ def _phased(call: Any, bound: Sequence[Any]) -> list[PhasedAxis] | None:
     kernel = _extents(call.args[1], of_weights, "HW")
     if read is None or kernel is None or given is None:
         return None
-    strides, paddings = (
-        [int(each) for each in numbers] for numbers in (attributes.strides, attributes.padding[:2])
-    )
-    found = [
-        phased_axis(read[axis], given[1 + axis], kernel[axis], strides[axis], paddings[axis])
-        for axis in (0, 1)
-    ]
-    axes = [axis for axis in found if axis is not None]
-    return axes if len(axes) == len(found) else None
+    return phased_axes(read, given[1:], kernel, attributes.strides, attributes.padding)
 
 
 def _extents(expression: Any, layout: str, axes: str) -> list[int] | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,35 @@ def phased_axis(read: int, given: int, kernel: int, stride: int, padding: int) -
         found.append(PhasedAxis(stride, first, last - first + 1, count, cut, count + last - read))
     best = min(found, key=lambda axis: (axis.taps, axis.cut))
     return best if best.first <= 0 <= best.after else None
+
+
+def phased_axes(
+    read: Sequence[int],
+    given: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[Any],
+    paddings: Sequence[Any],
+) -> list[PhasedAxis] | None:
+    """Each axis as `phased_axis` has it; None where one cannot be computed so.
+
+    Args:
+        read: extents, rows and columns, of what the transposed convolution reads.
+        given: of what it gives.
+        kernel: of its taps.
+        strides: of both axes, as TVM has them.
+        paddings: what it leaves out at the front of both; what follows is not looked at.
+    """
+    axes = [
+        phased_axis(read[axis], given[axis], kernel[axis], int(strides[axis]), int(paddings[axis]))
+        for axis in (0, 1)
+    ]
+    found = [axis for axis in axes if axis is not None]
+    return found if len(found) == len(axes) else None
+
+
+def zeros_around(axes: Sequence[PhasedAxis]) -> list[int]:
+    """The padding of the convolution: before rows and columns, then behind them."""
+    return [*(-axis.first for axis in axes), *(axis.after for axis in axes)]
 
 
 def phased_weights(
