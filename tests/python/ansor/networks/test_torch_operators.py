@@ -14,6 +14,7 @@ from exported import image
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import quiet_builds
 from tlp_tvm.ansor.networks.builtin import network_from
+from tlp_tvm.errors import NetworkError
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,20 @@ def test_attention_has_its_scale_and_its_mask(
     found, expected = by_tvm_and_torch(Attention(scale, mask), torch.randn(1, 2, 7, 8), tmp_path)
 
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_attention_of_shared_heads_is_refused_by_name(tmp_path: Path) -> None:
+    class Shared(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            attention = torch.nn.functional.scaled_dot_product_attention
+            return attention(x, x[:, :1], x[:, :1], enable_gqa=True)
+
+    with pytest.raises(
+        NetworkError,
+        match=r"net\.pt: expected a network of operators that TVM can import, found: "
+        r"scaled_dot_product_attention with enable_gqa; export it without these",
+    ):
+        by_tvm_and_torch(Shared(), torch.randn(1, 2, 7, 8), tmp_path)
 
 
 def by_tvm_and_torch(network: torch.nn.Module, x: torch.Tensor, folder: Path) -> tuple[Any, Any]:
