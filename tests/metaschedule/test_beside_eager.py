@@ -16,7 +16,7 @@ from tlp_tvm.metaschedule.torch_compile import backend
 from tlp_tvm.metaschedule.torch_compile.backend_options import BackendOptions
 from tlp_tvm.metaschedule.torch_compile.beside_eager import TURNS, in_turns
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
-from tlp_tvm.tuning.network.torchs_outputs import difference
+from tlp_tvm.tuning.network.same_outputs import difference
 
 pytestmark = pytest.mark.filterwarnings(TORCHS_OWN)
 

@@ -18,7 +18,7 @@ from compiled_graphs import TORCHS_OWN, compiled, empty_cache, network  # noqa: 
 from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.metaschedule import backend_counts
-from tlp_tvm.metaschedule.graph.export_repairs import repair
+from tlp_tvm.metaschedule.from_torch.repairs import repair
 from tlp_tvm.metaschedule.search import zero_shot
 from tlp_tvm.metaschedule.search.block_names import block_names, renamed
 from tlp_tvm.metaschedule.torch_compile import compile_graph

@@ -18,6 +18,7 @@ from collected import QUICK, TARGET
 from tlp_tvm.adapting.search_scores import SearchScores
 from tlp_tvm.errors import NetworkError, TuningError
 from tlp_tvm.framework import framework_named
+from tlp_tvm.metaschedule.from_torch.misread import KNOWN_BY_OTHERS
 from tlp_tvm.metaschedule.loading.targets import target_of
 from tlp_tvm.metaschedule.networks.builtin import network_from, tasks_of
 from tlp_tvm.metaschedule.networks.library import load_tuned
@@ -154,8 +155,9 @@ def test_a_library_that_does_not_load_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_a_network_that_tvm_takes_for_another_one_is_refused_before_anything_is_measured(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delitem(KNOWN_BY_OTHERS, "avg_pool2d")
     pool = torch.nn.AvgPool2d(3, 2, 1, divisor_override=5)
     file = tmp_path / "pool.pt2"
     torch.export.save(torch.export.export(pool, (torch.randn(1, 4, 9, 9),)), file)

@@ -21,6 +21,7 @@ from small_tunings import NETWORK, TASKS, Told, settings
 
 from programs import tiny_config
 from scorers import LinearScorer
+from tlp_tvm.ansor.from_torch.misread import MISREAD
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.inside import SLOWEST
 from tlp_tvm.ansor.reading.records import read_records
@@ -336,7 +337,10 @@ def test_wrong_usage_is_refused_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_torchscript_file_that_tvm_gets_wrong_is_refused(tmp_path: Path) -> None:
+def test_a_torchscript_file_that_tvm_gets_wrong_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(MISREAD, "avg_pool2d")
     file = tmp_path / "pool.pt"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TorchScript is called deprecated

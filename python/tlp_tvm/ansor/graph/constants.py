@@ -46,8 +46,11 @@ def _folded(module: Any) -> Any:
             made[expression] = expression if _same(fields, expression.fields) else relay.Tuple(fields)
         elif isinstance(expression, relay.TupleGetItem):
             whole = made.get(expression.tuple_value, expression.tuple_value)
-            same = whole.same_as(expression.tuple_value)
-            made[expression] = expression if same else relay.TupleGetItem(whole, expression.index)
+            if isinstance(whole, relay.Tuple):
+                made[expression] = whole.fields[expression.index]
+            else:
+                same = whole.same_as(expression.tuple_value)
+                made[expression] = expression if same else relay.TupleGetItem(whole, expression.index)
 
     relay.analysis.post_order_visit(main.body, visit)
     body = made.get(main.body, main.body)
@@ -69,9 +72,16 @@ def _same(some: Any, others: Any) -> bool:
 
 
 def _value(call: Any, arguments: list[Any]) -> Any:
-    """A call of constants as a constant; None where it is not one, or its operator is not known here."""
+    """A call of constants as a constant; None where it is not one, or its operator is not known here.
+
+    Of one that splits a constant, a tuple of them.
+    """
     relay = load_tvm().relay
     name, operands = str(call.op.name), arguments
+    if name == "split" and isinstance(arguments[0], relay.Constant):
+        return relay.Tuple([relay.const(each) for each in _parts(call, arguments[0].data.numpy())])
+    if not isinstance(call.checked_type, relay.TensorType):
+        return None
     if name == "concatenate" and isinstance(arguments[0], relay.Tuple):
         operands = list(arguments[0].fields)
     if not operands or not all(isinstance(each, relay.Constant) for each in operands):
@@ -83,6 +93,12 @@ def _value(call: Any, arguments: list[Any]) -> Any:
     if found.shape != shape_of(call) or str(found.dtype) != kind:
         return None
     return relay.const(np.ascontiguousarray(found), kind)
+
+
+def _parts(call: Any, value: Array) -> list[Array]:
+    axis = int(call.attrs.axis)
+    ends = np.cumsum([int(part.shape[axis]) for part in call.checked_type.fields])[:-1]
+    return [np.ascontiguousarray(part) for part in np.split(value, ends, axis)]
 
 
 def _evaluated(name: str, call: Any, values: list[Array]) -> Array | None:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tlp_tvm.ansor.from_torch.converters import converters_for
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.networks.torch_operators import missing_operators
 from tlp_tvm.errors import NetworkError
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -51,15 +51,6 @@ def is_network_file(name: str) -> bool:
         name: of a network.
     """
     return Path(name).suffix.lower() in _READERS
-
-
-def is_torchscript(name: str) -> bool:
-    """Whether a network's name is the path of a TorchScript file.
-
-    Args:
-        name: of a network.
-    """
-    return _READERS.get(Path(name).suffix.lower()) is _read_torchscript
 
 
 def load_network_file(path: str, shapes: Shapes | None = None) -> Loaded:
@@ -179,8 +170,9 @@ def _read_torchscript(path: str, shapes: Shapes) -> tuple[Any, dict[str, Any]]:
         chosen = _chosen_shapes(path, inputs, shapes)
         infos = [(each.name, (chosen[each.name], each.dtype)) for each in inputs]
         frontend = load_tvm().relay.frontend
-        added = missing_operators()
-        module, parameters = _import(path, lambda: frontend.from_pytorch(script, infos, added))
+        module, parameters = _import(
+            path, lambda: frontend.from_pytorch(script, infos, converters_for(script))
+        )
     return module, dict(parameters)
 
 

@@ -28,7 +28,7 @@ from tlp_tvm.ansor.networks.end_to_end import (
 from tlp_tvm.ansor.networks.inside import CANDIDATES, MOST_BYTES, Built, choose_inside
 from tlp_tvm.ansor.networks.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.networks.library import save_tuned
-from tlp_tvm.ansor.networks.network_files import is_torchscript
+from tlp_tvm.ansor.networks.network_files import is_network_file
 from tlp_tvm.ansor.networks.profile import profile
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
@@ -43,7 +43,7 @@ from tlp_tvm.measuring.stopping import StopOnInterrupt
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.tuning.history import History, best_programs, fastest_programs, teach
 from tlp_tvm.tuning.network.operator_times import OperatorTime, operator_times
-from tlp_tvm.tuning.network.torchs_outputs import check_traced
+from tlp_tvm.tuning.network.same_outputs import check_outputs
 from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import RunFolder, read_run
 from tlp_tvm.tuning.tune_observer import TuneObserver
@@ -127,10 +127,10 @@ class RelayTuner:
     def build_untuned(self) -> None:
         with quiet_builds():
             self._untuned = build_untuned(self._module, self._parameters, self._target)
-        if is_torchscript(self._settings.network):
+        if is_network_file(self._settings.network):
             values = random_inputs(self._module, self._parameters)
             outputs = run_once(self._untuned, values, self._target)
-            check_traced(Path(self._settings.network), values, outputs)
+            check_outputs(Path(self._settings.network), values, outputs)
 
     def known(self, folder: RunFolder, history: History) -> list[float]:
         found = best_programs([folder.log, folder.warm], self._keys) if self._settings.trials else {}

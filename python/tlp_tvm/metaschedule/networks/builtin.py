@@ -7,7 +7,9 @@ from typing import Any
 
 from tlp_tvm import network_names
 from tlp_tvm.errors import NetworkError
-from tlp_tvm.metaschedule.graph.export_repairs import converters, repair
+from tlp_tvm.metaschedule.from_torch.converters import converters
+from tlp_tvm.metaschedule.from_torch.meanings import put_meanings
+from tlp_tvm.metaschedule.from_torch.repairs import repair
 from tlp_tvm.metaschedule.graph.fusing import fused, is_schedulable
 from tlp_tvm.metaschedule.graph.prepared import prepared
 from tlp_tvm.metaschedule.loading.locate import load_tvm
@@ -53,13 +55,18 @@ def is_file(name: str) -> bool:
 
 
 def relax_of(program: Any) -> tuple[Any, dict[str, Any]]:
-    """A `torch.export.ExportedProgram`, which is repaired in place, in Relax, and its parameters by name."""
+    """A `torch.export.ExportedProgram`, which is changed in place, in Relax, and its parameters by name."""
     load_tvm()
     from tvm.relax.frontend import detach_params
     from tvm.relax.frontend.torch import from_exported_program
 
+    put_meanings(program)
+    program = program.run_decompositions()
+    put_meanings(program)  # of what others are made of
     repair(program)
-    imported = from_exported_program(program, keep_params_as_input=True, custom_convert_map=converters())
+    imported = from_exported_program(
+        program, keep_params_as_input=True, custom_convert_map=converters(), run_ep_decomposition=False
+    )
     module, parameters = detach_params(imported)
     names = [variable.name for variable in module["main"].params]
     values = parameters["main"]

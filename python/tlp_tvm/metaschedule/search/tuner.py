@@ -33,7 +33,7 @@ from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
 from tlp_tvm.tuning.history import History, teach
 from tlp_tvm.tuning.network.operator_times import OperatorTime, operator_times
-from tlp_tvm.tuning.network.torchs_outputs import check_exported
+from tlp_tvm.tuning.network.same_outputs import check_outputs
 from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import RunFolder
 from tlp_tvm.tuning.tune_observer import TuneObserver
@@ -118,7 +118,7 @@ class RelaxTuner:
         if is_file(self._settings.network):
             inputs = end_to_end.random_inputs(self._bound)
             outputs = end_to_end.run_once(self._untuned, inputs, self._target)
-            check_exported(Path(self._settings.network), list(inputs.values()), outputs)
+            check_outputs(Path(self._settings.network), inputs, outputs)
 
     def known(self, folder: RunFolder, history: History) -> list[float]:
         return [float(latency) for latency in history.best]

@@ -42,7 +42,7 @@ from tlp_tvm.metaschedule.torch_compile.torch_graph import (
     taken_places,
 )
 from tlp_tvm.model.checkpoint import model_digest
-from tlp_tvm.tuning.network.torchs_outputs import difference
+from tlp_tvm.tuning.network.same_outputs import difference
 
 log = logging.getLogger("tlp_tvm")
 

@@ -12,6 +12,7 @@ import torch
 from torch import fx
 
 from tlp_tvm.errors import NetworkError
+from tlp_tvm.metaschedule.from_torch.meanings import put_meanings
 
 
 class NotTaken(NetworkError):
@@ -97,6 +98,7 @@ def exported(graph: fx.GraphModule, arguments: Sequence[Any], taken: Sequence[in
         with torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch warns of itself
             program = torch.export.export(bound, tuple(arguments[i] for i in taken), strict=False)
+            put_meanings(program)
             program = program.run_decompositions()
     except Exception as error:
         raise NotTaken(f"torch.export: {first_line(error)}") from error

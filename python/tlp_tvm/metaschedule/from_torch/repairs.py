@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tlp_tvm.metaschedule.loading.locate import load_tvm
-
 _SUMS = ("cumsum", "cumprod", "sum", "prod")
 _PRODUCTS = ("addmm", "mm", "bmm", "matmul", "baddbmm", "linear", "convolution", "conv1d", "conv2d", "conv3d")
 
@@ -31,53 +29,6 @@ def repair(program: Any) -> None:
             _multiply_factor(program.graph, node)
         elif packet is aten.avg_pool2d:
             _cut_window(node)
-
-
-def converters() -> dict[str, Any]:
-    """What TVM's importer is told of operators that it lacks, by their names in torch."""
-    load_tvm()
-    from tvm import relax
-
-    def product(node: Any, importer: Any) -> Any:
-        left, right = (importer.env[each] for each in node.args)
-        return importer.block_builder.emit(relax.op.matmul(left, right, out_dtype="int32"))
-
-    curves = {"elu.default": _elu, "selu.default": _selu, "celu.default": _celu}
-    return {"_int_mm.default": product, **curves}
-
-
-_SELU = 1.6732632423543772, 1.0507009873554805
-"""Its alpha and its scale."""
-
-
-def _elu(node: Any, importer: Any) -> Any:
-    factors = [*node.args[1:], 1.0, 1.0, 1.0]
-    return _curve(node, importer, *factors[:3])
-
-
-def _selu(node: Any, importer: Any) -> Any:
-    return _curve(node, importer, *_SELU, 1.0)
-
-
-def _celu(node: Any, importer: Any) -> Any:
-    alpha = node.args[1] if len(node.args) > 1 else 1.0
-    return _curve(node, importer, alpha, 1.0, 1 / alpha)
-
-
-def _curve(node: Any, importer: Any, alpha: float, scale: float, inside: float) -> Any:
-    """What is scale * (max(x, 0) + alpha * (exp(inside * min(x, 0)) - 1)).
-
-    Of these factors TVM's importer knows an ELU's alpha; what it has for SELU and CELU is something else.
-    """
-    from tvm import relax
-
-    x, emit = importer.env[node.args[0]], importer.block_builder.emit
-    one, zero, alpha, scale, inside = (
-        relax.const(float(each), x.ty.dtype) for each in (1, 0, alpha, scale, inside)
-    )
-    below = emit(relax.op.exp(emit(relax.op.multiply(emit(relax.op.minimum(x, zero)), inside))))
-    curve = emit(relax.op.multiply(emit(relax.op.subtract(below, one)), alpha))
-    return emit(relax.op.multiply(emit(relax.op.add(emit(relax.op.nn.relu(x)), curve)), scale))
 
 
 def _count_truths(graph: Any, node: Any) -> None:

@@ -1,0 +1,1 @@
+"""Programs that torch exported, for TVM's importer."""

@@ -1,0 +1,80 @@
+"""Operators, with which arguments, that TVM's importer of exported programs lacks or takes for others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+When = Callable[[Sequence[Any]], bool]
+"""An operator's arguments, tensors without values among them."""
+
+
+def _whole_numbers(given: Sequence[Any]) -> bool:
+    return not given[0].dtype.is_floating_point
+
+
+def _without_weight(given: Sequence[Any]) -> bool:
+    return given[2] is None
+
+
+def _several_with_gaps(given: Sequence[Any]) -> bool:
+    """Several tensors of indices, and an axis left whole among them, which the importer takes one by one."""
+    tensors = [each for each in given[1] if each is not None]
+    whole = len(tensors) < len(given[1])
+    return len(tensors) > 1 and whole and all(each.dtype != torch.bool for each in tensors)
+
+
+def _uneven(given: Sequence[Any]) -> bool:
+    """The nearest of a size that is no multiple, which it rounds in another way."""
+    size, extents = given[1], [int(extent) for extent in given[0].shape[2:]]
+    if size is None:
+        return any(scale != int(scale) for scale in given[2])
+    return any(int(new) % old for new, old in zip(size, extents, strict=True))
+
+
+def _of_truths(given: Sequence[Any]) -> bool:
+    return all(isinstance(each, torch.Tensor) and each.dtype == torch.bool for each in given)
+
+
+def _by_mask(given: Sequence[Any]) -> bool:
+    return len(given[1]) == 1 and given[1][0] is not None and given[1][0].dtype == torch.bool
+
+
+def _always(_: Sequence[Any]) -> bool:
+    return True
+
+
+KNOWN_BY_OTHERS: dict[str, When] = {
+    **dict.fromkeys(
+        [
+            *(
+                "_cdist_forward",
+                "_embedding_bag",
+                "_upsample_bilinear2d_aa",
+                "adaptive_max_pool2d",
+                "bilinear",
+            ),
+            *("cdist", "count_nonzero", "embedding_bag", "erfc", "exp2", "grid_sampler", "grid_sampler_2d"),
+            *("heaviside", "im2col", "logaddexp", "rrelu", "unfold", "var_mean"),
+        ],
+        _always,
+    ),
+    "any": lambda given: len(given) == 1,
+    "avg_pool2d": lambda given: given[6] is not None,
+    "clamp": _whole_numbers,
+    "clamp_max": _whole_numbers,
+    "clamp_min": _whole_numbers,
+    "convolution": lambda given: given[6] and given[0].dim() == 5,
+    "full": lambda given: math.isinf(given[1]),
+    "group_norm": _without_weight,
+    "index": _several_with_gaps,
+    "index_put": _by_mask,
+    "layer_norm": _without_weight,
+    "min": lambda given: len(given) == 3,
+    "mul": _of_truths,
+    "upsample_nearest2d": _uneven,
+}
+"""By operator; `torch_meanings` has what these are, or torch."""
