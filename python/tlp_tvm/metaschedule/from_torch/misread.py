@@ -35,6 +35,18 @@ def _uneven(given: Sequence[Any]) -> bool:
     return any(int(new) % old for new, old in zip(size, extents, strict=True))
 
 
+def _with_nothing(given: Sequence[Any]) -> bool:
+    counts = [each.numel() for each in given[0]]
+    return 0 in counts and any(counts)
+
+
+def _out_of_order(given: Sequence[Any]) -> bool:
+    """Another look at numbers in order that skips some, or sees some twice."""
+    x, size, strides = given[:3]
+    usual = [math.prod(size[axis + 1 :]) for axis in range(len(size))]
+    return bool(x.is_contiguous()) and list(strides) != usual
+
+
 def _of_truths(given: Sequence[Any]) -> bool:
     return all(isinstance(each, torch.Tensor) and each.dtype == torch.bool for each in given)
 
@@ -63,7 +75,9 @@ KNOWN_BY_OTHERS: dict[str, When] = {
         _always,
     ),
     "any": lambda given: len(given) == 1,
+    "as_strided": _out_of_order,
     "avg_pool2d": lambda given: given[6] is not None,
+    "cat": _with_nothing,
     "clamp": _whole_numbers,
     "clamp_max": _whole_numbers,
     "clamp_min": _whole_numbers,

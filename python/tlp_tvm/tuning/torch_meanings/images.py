@@ -14,7 +14,7 @@ from tlp_tvm.tuning.torch_meanings.places import part
 
 
 def _mean_of_windows(x: Tensor, kernel: list[int], *rest: Any) -> Tensor:
-    *how, divisor = rest
+    how, divisor = list(rest[:-1]), float(rest[-1])
     how[-1] = True  # zeros around count
     sums: Tensor = functional.avg_pool2d(x, kernel, *how) * math.prod((*kernel, *kernel)[:2])
     return sums / divisor

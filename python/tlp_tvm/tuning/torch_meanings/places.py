@@ -65,6 +65,21 @@ def _picked(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     return picked.permute([*before, *axes, *(len(axes) + i for i in range(taken[0], len(whole)))])
 
 
+def _strided(x: Tensor, size: Sequence[int], strides: Sequence[int], begin: int | None) -> Tensor:
+    """Of a tensor whose numbers lie in order."""
+    places = torch.full([1] * len(size), begin or 0, dtype=torch.int64)
+    for axis, (extent, stride) in enumerate(zip(size, strides, strict=True)):
+        shape = [1] * axis + [extent] + [1] * (len(size) - 1 - axis)
+        places = places + (torch.arange(extent, dtype=torch.int64) * stride).reshape(shape)
+    return torch.index_select(x.reshape(-1), 0, places.reshape(-1)).reshape(list(size))
+
+
+def _joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
+    """Without those of no numbers, whose axes torch does not count; caches of decoders begin with one."""
+    tensors = [each for each in tensors if each.numel()]
+    return torch.cat(tensors, axis) if len(tensors) > 1 else tensors[0]
+
+
 def _put(x: Tensor, indices: Sequence[Tensor], values: Any, add: bool) -> Tensor:
     """One value wherever a mask says so."""
     [mask] = indices
@@ -77,6 +92,8 @@ def _put(x: Tensor, indices: Sequence[Tensor], values: Any, add: bool) -> Tensor
 
 
 PLACES: dict[str, Callable[..., Any]] = {
+    "as_strided": _strided,
+    "cat": _joined,
     "diagonal": _diagonal,
     "full": lambda size, value, kind, *_: torch.zeros(size, dtype=kind) + value,
     "index": _picked,

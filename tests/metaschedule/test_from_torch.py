@@ -46,6 +46,7 @@ FUNCTIONS: dict[str, Callable[[torch.Tensor], Any]] = {
     "avg_pool2d with a divisor": lambda x: functional.avg_pool2d(x, 3, 2, 1, divisor_override=5),
     "bags": in_bags,
     "bilinear": lambda x: functional.bilinear(x[0], x[0, ..., :3], torch.ones(5, 9, 3)),
+    "cat with nothing": lambda x: torch.cat([torch.empty(0), x], 1),
     "cdist": lambda x: torch.cdist(x[0], x[0] + 1),
     "clamp of whole numbers": lambda x: (x * 9).to(torch.int64).clamp(min=3),
     "count_nonzero": lambda x: torch.count_nonzero(x > 0, dim=1),
