@@ -19,6 +19,7 @@ from typing import Any
 
 from tlp_tvm.ansor.from_torch.converters import converters_for
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.networks.onnx_repairs import repair
 from tlp_tvm.errors import NetworkError
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -122,6 +123,7 @@ def _read_onnx(path: str, shapes: Shapes) -> tuple[Any, dict[str, Any]]:
         raise NetworkError(
             f"{path}: expected an ONNX model, found no operator in it; export the network again"
         )
+    repair(model)
     constants = {tensor.name for tensor in model.graph.initializer}
     inputs = [_onnx_input(onnx, value) for value in model.graph.input if value.name not in constants]
     chosen = _chosen_shapes(path, inputs, shapes)
