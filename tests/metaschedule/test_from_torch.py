@@ -50,6 +50,7 @@ FUNCTIONS: dict[str, Callable[[torch.Tensor], Any]] = {
     "cdist": lambda x: torch.cdist(x[0], x[0] + 1),
     "clamp of whole numbers": lambda x: (x * 9).to(torch.int64).clamp(min=3),
     "count_nonzero": lambda x: torch.count_nonzero(x > 0, dim=1),
+    "equal truths": lambda x: ((x > 0) == 0) & ((x > 1) != (x < 1)),
     "erfc": torch.erfc,
     "exp2": torch.exp2,
     "grid_sample": lambda x: functional.grid_sample(x, GRID, align_corners=False),

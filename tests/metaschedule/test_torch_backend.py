@@ -386,3 +386,13 @@ def test_a_tuning_that_finds_nothing_leaves_the_choice_to_the_model(monkeypatch:
 def test_options_that_are_wrong_are_refused(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(TuningError, match=sentence):
         BackendOptions.of(options)
+
+
+@torch.inference_mode()
+def test_a_function_without_blocks_of_its_own_keeps_its_weights_as_they_are() -> None:
+    def fold(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.fold(x, (8, 8), 2, stride=2)
+
+    x = torch.randn(1, 32, 16)
+    torch.testing.assert_close(compiled(fold)(x), fold(x))
+    assert (backend_counts().compiled, sum(backend_counts().eager.values())) == (1, 0)

@@ -39,7 +39,7 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
             module, parameters = prepared.module, prepared.parameters
         with tvm.transform.PassContext(opt_level=3):
             return tvm.relay.build(module, target=target, params=parameters)
-    except (tvm.TVMError, RuntimeError) as failure:
+    except (tvm.TVMError, RuntimeError, AssertionError, NotImplementedError, ValueError) as failure:
         raise TuningError(
             f"expected a network that TVM can compile for {target.kind.name}, found: {_reason(failure)}; "
             "choose another network or target"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from tlp_tvm.ansor.loading.locate import load_tvm
@@ -39,10 +41,23 @@ def extract_tasks(network: Any, target: str, hardware: Any = None) -> tuple[list
     """
     tvm = load_tvm()
     module, parameters = load_network(network)[:2] if isinstance(network, str) else network
-    tasks, weights = tvm.auto_scheduler.extract_tasks(
-        module["main"], parameters, target, hardware_params=hardware or hardware_without_driver(target)
-    )
+    hardware = hardware or hardware_without_driver(target)
+    with _silent_threads():
+        tasks, weights = tvm.auto_scheduler.extract_tasks(
+            module["main"], parameters, target, hardware_params=hardware
+        )
     return list(tasks), [int(weight) for weight in weights]
+
+
+@contextmanager
+def _silent_threads() -> Iterator[None]:
+    """TVM splits a network in a thread; what it cannot compile there, a build of the network says as well."""
+    hook = threading.excepthook
+    threading.excepthook = lambda _: None
+    try:
+        yield
+    finally:
+        threading.excepthook = hook
 
 
 def operator_tasks(target: str) -> dict[str, Any]:

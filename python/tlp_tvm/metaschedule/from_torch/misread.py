@@ -41,14 +41,21 @@ def _with_nothing(given: Sequence[Any]) -> bool:
 
 
 def _out_of_order(given: Sequence[Any]) -> bool:
-    """Another look at numbers in order that skips some, or sees some twice."""
+    """Another look at numbers that lie close together, but one in order at numbers in order."""
     x, size, strides = given[:3]
     usual = [math.prod(size[axis + 1 :]) for axis in range(len(size))]
-    return bool(x.is_contiguous()) and list(strides) != usual
+    lying = x.permute(sorted(range(x.dim()), key=lambda axis: -x.stride(axis)))
+    return bool(lying.is_contiguous()) and not (x.is_contiguous() and list(strides) == usual)
+
+
+def _infinite(given: Sequence[Any]) -> bool:
+    return isinstance(given[1], float) and math.isinf(given[1])
 
 
 def _of_truths(given: Sequence[Any]) -> bool:
-    return all(isinstance(each, torch.Tensor) and each.dtype == torch.bool for each in given)
+    """Truth values compared with each other, or with a number, which LLVM would compare as numbers."""
+    kinds = [each.dtype for each in given[:2] if isinstance(each, torch.Tensor)]
+    return kinds[:1] == [torch.bool] and set(kinds) == {torch.bool} and isinstance(given[0], torch.Tensor)
 
 
 def _by_mask(given: Sequence[Any]) -> bool:
@@ -82,13 +89,16 @@ KNOWN_BY_OTHERS: dict[str, When] = {
     "clamp_max": _whole_numbers,
     "clamp_min": _whole_numbers,
     "convolution": lambda given: given[6] and given[0].dim() == 5,
-    "full": lambda given: math.isinf(given[1]),
+    "eq": _of_truths,
+    "full": _infinite,
+    "full_like": _infinite,
     "group_norm": _without_weight,
     "index": _several_with_gaps,
     "index_put": _by_mask,
     "layer_norm": _without_weight,
     "min": lambda given: len(given) == 3,
-    "mul": _of_truths,
+    "mul": lambda given: isinstance(given[1], torch.Tensor) and _of_truths(given),
+    "ne": _of_truths,
     "upsample_nearest2d": _uneven,
 }
 """By operator; `torch_meanings` has what these are, or torch."""

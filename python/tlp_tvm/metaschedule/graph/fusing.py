@@ -51,8 +51,8 @@ def with_programs(module: Any, target: Any, database: Any) -> Any:
     with target, database:
         known = transform.MetaScheduleApplyDatabase(enable_warning=False)(module)
     others = {name: each for name, each in known.functions.items() if isinstance(each, tvm.tirx.PrimFunc)}
-    others = {name: each for name, each in others.items() if not (each.attrs or {}).get(WEIGHTS)}
-    for name in others:  # the next pass fails at functions without blocks of their own
+    others = {name: each for name, each in others.items() if not _is_split(name, each)}
+    for name in others:
         del known[name]
     split = transform.SplitLayoutRewritePreproc()(known)
     for name, each in others.items():
@@ -60,6 +60,23 @@ def with_programs(module: Any, target: Any, database: Any) -> Any:
     with target:
         cleaned = [transform.FoldConstant(), transform.DeadCodeElimination()]
         return tvm.transform.Sequential(cleaned)(split)
+
+
+def _is_split(name: Any, function: Any) -> bool:
+    """Whether a program lays weights out first, which is split from it.
+
+    TVM's pass ends at functions without blocks of their own, as those of `index_put`.
+    """
+    if not (function.attrs or {}).get(WEIGHTS):
+        return False
+    tvm = load_tvm()
+    from tvm.relax import transform
+
+    try:
+        transform.SplitLayoutRewritePreproc()(tvm.IRModule({name: function}))
+    except tvm.error.InternalError:
+        return False
+    return True
 
 
 def is_cpu(target: Any) -> bool:

@@ -58,6 +58,12 @@ def _sum_of_powers(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(x == y, x + math.log(2), other)
 
 
+def _same_truths(x: Tensor, y: Any) -> Tensor:
+    if isinstance(y, Tensor):
+        return torch.logical_not(torch.logical_xor(x, y))
+    return x if y == 1 else torch.logical_not(x) if y == 0 else torch.logical_and(x, torch.logical_not(x))
+
+
 NUMBERS: dict[str, Callable[..., Any]] = {
     "acosh": lambda x: torch.log(x + torch.sqrt(x * x - 1)),
     "add": lambda x, y, factor: x + y * factor,
@@ -68,6 +74,7 @@ NUMBERS: dict[str, Callable[..., Any]] = {
     "clamp_max": lambda x, high: _clamped(x, None, high),
     "clamp_min": lambda x, low: _clamped(x, low, None),
     "div": _quotient,
+    "eq": _same_truths,
     "erfc": lambda x: 1 - torch.erf(x),
     "exp2": lambda x: torch.exp(x * math.log(2)),
     "expm1": lambda x: torch.exp(x) - 1,
@@ -77,6 +84,7 @@ NUMBERS: dict[str, Callable[..., Any]] = {
     "mish": _mish,
     "mul": torch.logical_and,
     "nan_to_num": _finite,
+    "ne": lambda x, y: torch.logical_not(_same_truths(x, y)),
     "round": _rounded,
     "rrelu": lambda x, low, high, *_: functional.leaky_relu(x, (low + high) / 2),
 }

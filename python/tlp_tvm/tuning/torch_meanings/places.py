@@ -66,12 +66,13 @@ def _picked(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 
 def _strided(x: Tensor, size: Sequence[int], strides: Sequence[int], begin: int | None) -> Tensor:
-    """Of a tensor whose numbers lie in order."""
+    """Of a tensor whose numbers lie close together, in whatever order of its axes."""
+    lying = x.permute(sorted(range(x.dim()), key=lambda axis: -x.stride(axis)))
     places = torch.full([1] * len(size), begin or 0, dtype=torch.int64)
     for axis, (extent, stride) in enumerate(zip(size, strides, strict=True)):
         shape = [1] * axis + [extent] + [1] * (len(size) - 1 - axis)
         places = places + (torch.arange(extent, dtype=torch.int64) * stride).reshape(shape)
-    return torch.index_select(x.reshape(-1), 0, places.reshape(-1)).reshape(list(size))
+    return torch.index_select(lying.reshape(-1), 0, places.reshape(-1)).reshape(list(size))
 
 
 def _joined(tensors: Sequence[Tensor], axis: int) -> Tensor:
@@ -96,6 +97,7 @@ PLACES: dict[str, Callable[..., Any]] = {
     "cat": _joined,
     "diagonal": _diagonal,
     "full": lambda size, value, kind, *_: torch.zeros(size, dtype=kind) + value,
+    "full_like": lambda x, value, *_: torch.zeros_like(x) + value,
     "index": _picked,
     "index_put": _put,
     "meshgrid": _columns_first,

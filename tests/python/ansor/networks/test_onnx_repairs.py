@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import quiet_builds
 from tlp_tvm.ansor.networks.network_files import load_network_file
-from tlp_tvm.errors import NetworkError
+from tlp_tvm.errors import NetworkError, TuningError
 from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.tune_settings import TuneSettings
@@ -73,3 +73,20 @@ def test_a_model_that_tvm_gets_wrong_is_refused(tmp_path: Path, monkeypatch: pyt
         + r"\S+ of the largest value; please report the network, and tune its TorchScript file",
         str(refused.value),
     )
+
+
+def test_what_tvm_has_no_schedule_for_is_refused_by_its_words(tmp_path: Path) -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2, 5, 5])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    weights = numpy_helper.from_array(np.ones((2, 3, 3, 3), np.float32), "w")
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], dilations=[2, 2])
+    graph = helper.make_graph([node], "graph", [x], [y], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "net.onnx")
+
+    with pytest.raises(
+        TuningError, match="expected a network that TVM can compile for llvm, found: not support"
+    ):
+        tune_network(
+            TuneSettings(str(tmp_path / "net.onnx"), tmp_path / "run", measure=MeasureSettings(threads=1))
+        )
