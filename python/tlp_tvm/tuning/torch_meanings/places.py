@@ -67,7 +67,8 @@ def _picked(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 def _strided(x: Tensor, size: Sequence[int], strides: Sequence[int], begin: int | None) -> Tensor:
     """Of a tensor whose numbers lie close together, in whatever order of its axes."""
-    lying = x.permute(sorted(range(x.dim()), key=lambda axis: -x.stride(axis)))
+    apart = x.stride()
+    lying = x.permute(sorted(range(x.dim()), key=lambda axis: -apart[axis]))
     places = torch.full([1] * len(size), begin or 0, dtype=torch.int64)
     for axis, (extent, stride) in enumerate(zip(size, strides, strict=True)):
         shape = [1] * axis + [extent] + [1] * (len(size) - 1 - axis)
