@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch.nn import functional
 
+from exported import Called
 from tlp_tvm.metaschedule.from_torch.meanings import put_meanings
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.networks.builtin import relax_of
@@ -17,18 +18,6 @@ from tlp_tvm.tuning.network.same_outputs import difference
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.isinstance.treespec, LeafSpec:FutureWarning"
 )  # torch warns of itself
-
-
-class Called(torch.nn.Module):
-    """Functions of an input."""
-
-    def __init__(self, functions: Sequence[Callable[[torch.Tensor], torch.Tensor]]) -> None:
-        super().__init__()
-        self.functions = functions
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Whatever they give."""
-        return tuple(function(x) for function in self.functions)
 
 
 def in_bags(x: torch.Tensor) -> torch.Tensor:

@@ -1,8 +1,9 @@
-"""A tiny convolutional network, exported as files by torch."""
+"""Tiny networks, some of them exported as files by torch."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,18 @@ class Reader(torch.nn.Module):
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         found = self.dense(self.words(ids) + self.stems(ids)) * mask.unsqueeze(-1).to(torch.float32)
         return found, torch.softmax(found.sum(1), -1)
+
+
+class Called(torch.nn.Module):
+    """Functions of an input."""
+
+    def __init__(self, functions: Sequence[Callable[[torch.Tensor], Any]]) -> None:
+        super().__init__()
+        self.functions = functions
+
+    def forward(self, x: torch.Tensor) -> tuple[Any, ...]:
+        """Whatever they give."""
+        return tuple(function(x) for function in self.functions)
 
 
 def export_reader(path: Path) -> Path:

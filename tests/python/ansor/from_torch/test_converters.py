@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from exported import image
+from exported import Called, image
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import quiet_builds
 from tlp_tvm.ansor.networks.builtin import network_from
@@ -70,18 +70,6 @@ def test_attention_of_shared_heads(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
-class Called(torch.nn.Module):
-    """Functions of an input."""
-
-    def __init__(self, functions: Sequence[Callable[[torch.Tensor], torch.Tensor]]) -> None:
-        super().__init__()
-        self.functions = functions
-
-    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        """Whatever they give."""
-        return tuple(function(x) for function in self.functions)
-
-
 LACKING: dict[str, Callable[[torch.Tensor], Any]] = {
     "aminmax": lambda x: torch.aminmax(x)[1],
     "atan2": lambda x: torch.atan2(x, x.flip(1)),
@@ -122,6 +110,7 @@ MISREAD: dict[str, Callable[[torch.Tensor], Any]] = {
     "round to decimals": lambda x: torch.round(x, decimals=2),
     "sort": lambda x: x.sort(1)[1],
     "sum of truths": lambda x: (x > 0).sum(1),
+    "transposed and dilated": lambda x: functional.conv_transpose2d(x, torch.ones(4, 3, 3, 3), dilation=2),
     "to truths": lambda x: x.to(torch.bool),
     "to small numbers": lambda x: (x * 9).to(torch.int8),
 }
@@ -140,12 +129,18 @@ def with_more(x: torch.Tensor) -> torch.Tensor:
     return y
 
 
+def with_a_mask(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
+    y[y < 0] = 0.5
+    return y
+
+
 def with_itself(x: torch.Tensor) -> torch.Tensor:
     y = x * 2
     return torch.relu_(y) + y
 
 
-IN_PLACE = {"zeros": with_zeros, "more": with_more, "itself": with_itself}
+IN_PLACE = {"zeros": with_zeros, "more": with_more, "itself": with_itself, "a mask": with_a_mask}
 
 
 @pytest.mark.parametrize("functions", [LACKING, MISREAD, IN_PLACE], ids=["lacking", "misread", "in place"])
