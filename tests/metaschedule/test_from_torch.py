@@ -75,7 +75,7 @@ def test_operators_are_what_they_are_in_torch() -> None:
 @pytest.mark.parametrize("name", ["avg_pool2d with a divisor", "grid_sample", "nearest of another size"])
 def test_this_tvm_still_misreads(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Fails with a TVM that reads it: then its line can go."""
-    monkeypatch.setattr("tlp_tvm.metaschedule.networks.builtin.put_meanings", lambda program: None)
+    monkeypatch.setattr("tlp_tvm.metaschedule.from_torch.meanings.put_meanings", lambda program: None)
     torch.manual_seed(0)
     network, x = Called([FUNCTIONS[name]]).eval(), torch.randn(1, 4, 7, 9)
 

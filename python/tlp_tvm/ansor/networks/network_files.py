@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.ansor.from_torch.converters import converters_for
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.onnx_repairs import repair
 from tlp_tvm.errors import NetworkError
@@ -154,6 +153,8 @@ def _provide_mapping(onnx: Any) -> None:
 
 def _read_torchscript(path: str, shapes: Shapes) -> tuple[Any, dict[str, Any]]:
     import torch
+
+    from tlp_tvm.ansor.from_torch.converters import converters_for  # imports torch
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TorchScript is called deprecated; the file is there all the same

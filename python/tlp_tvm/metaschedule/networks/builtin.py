@@ -8,7 +8,6 @@ from typing import Any
 from tlp_tvm import network_names
 from tlp_tvm.errors import NetworkError
 from tlp_tvm.metaschedule.from_torch.converters import converters
-from tlp_tvm.metaschedule.from_torch.meanings import put_meanings
 from tlp_tvm.metaschedule.from_torch.repairs import repair
 from tlp_tvm.metaschedule.graph.fusing import fused, is_schedulable
 from tlp_tvm.metaschedule.graph.prepared import prepared
@@ -59,6 +58,8 @@ def relax_of(program: Any) -> tuple[Any, dict[str, Any]]:
     load_tvm()
     from tvm.relax.frontend import detach_params
     from tvm.relax.frontend.torch import from_exported_program
+
+    from tlp_tvm.metaschedule.from_torch.meanings import put_meanings  # imports torch
 
     put_meanings(program)
     program = program.run_decompositions()
