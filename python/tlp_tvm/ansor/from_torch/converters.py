@@ -28,12 +28,12 @@ def converters_for(script: Any) -> dict[str, Converter]:
     known = importer.convert_map
     ours = {
         **{f"aten::{name}": _whole(known[f"aten::{name}"]) for name in _INDICES},
-        **{f"aten::{name}": _of_bits(*which) for name, which in _BITS.items()},
-        "aten::_convolution_mode": _convolution_mode,
+        **{f"aten::{name}": _of_bits(importer, *which) for name, which in _BITS.items()},
+        "aten::_convolution_mode": lambda inputs, types: _convolution_mode(importer, inputs, types),
         "aten::_to_copy": lambda inputs, types: _cast([*inputs[:2], None], types, known["aten::to"]),
         "aten::cumprod": lambda inputs, types: tvm.relay.cumprod(inputs[0], inputs[1]),
         "aten::numel": lambda inputs, types: math.prod(map(int, importer.infer_shape(inputs[0]))),
-        "aten::scaled_dot_product_attention": _attention,
+        "aten::scaled_dot_product_attention": lambda inputs, types: _attention(importer, inputs, types),
         "aten::sort": lambda inputs, types: _whole_second(known["aten::sort"](inputs, types)),
         "aten::to": lambda inputs, types: _cast(inputs, types, known["aten::to"]),
         "prim::NumToTensor": lambda inputs, types: _number(known["prim::NumToTensor"](inputs, types)),
@@ -71,15 +71,11 @@ def _whole_second(pair: Any) -> tuple[Any, Any]:
     return pair[0], load_tvm().relay.cast(pair[1], "int64")
 
 
-def _of_bits(of_truths: str, of_numbers: str) -> Converter:
+def _of_bits(importer: Any, of_truths: str, of_numbers: str) -> Converter:
     def convert(inputs: Any, types: Any) -> Any:
-        relay = load_tvm().relay
-        converter = relay.frontend.pytorch.PyTorchOpConverter(
-            relay.prelude.Prelude(load_tvm().IRModule()), "float32"
-        )
-        left, right = converter.pytorch_promote_types(inputs[:2], types[:2])
-        name = of_truths if str(converter.infer_type(left).dtype) == "bool" else of_numbers
-        return getattr(relay, name)(left, right)
+        left, right = importer.pytorch_promote_types(inputs[:2], types[:2])
+        name = of_truths if str(importer.infer_type(left).dtype) == "bool" else of_numbers
+        return getattr(load_tvm().relay, name)(left, right)
 
     return convert
 
@@ -93,12 +89,11 @@ def _cast(inputs: Any, types: Any, known: Converter) -> Any:
     return relay.cast(inputs[0], _OTHER_TYPES[kind])
 
 
-def _convolution_mode(inputs: Any, types: Any) -> Any:
+def _convolution_mode(importer: Any, inputs: Any, types: Any) -> Any:
     """A convolution whose padding is a word, "valid" or "same"; "same" may pad the end by one more."""
     relay = load_tvm().relay
     data, weight, bias, strides, mode, dilation, groups = inputs
-    converter = relay.frontend.pytorch.PyTorchOpConverter(None, "float32")
-    kernel = converter.infer_shape(weight)[2:]
+    kernel = importer.infer_shape(weight)[2:]
     spread = [
         step * (extent - 1) if mode == "same" else 0 for step, extent in zip(dilation, kernel, strict=True)
     ]
@@ -107,21 +102,19 @@ def _convolution_mode(inputs: Any, types: Any) -> Any:
         around = [(0, 0), (0, 0), *((extent // 2, extent - extent // 2) for extent in spread)]
         data, padding = relay.nn.pad(data, around), [0] * len(kernel)
     usual = [data, weight, bias, strides, padding, dilation, False, [0] * len(kernel), groups]
-    return converter.convolution(usual, types)
+    return importer.convolution(usual, types)
 
 
-def _attention(inputs: Any, types: Any) -> Any:
+def _attention(importer: Any, inputs: Any, types: Any) -> Any:
     """Scaled products whose mask says which pairs count, and whose scale is given.
 
     TVM's importer adds a mask of truth values as ones and zeros, and since torch has an eighth argument it
     takes the usual scale.
     """
-    tvm = load_tvm()
-    relay = tvm.relay
-    converter = relay.frontend.pytorch.PyTorchOpConverter(relay.prelude.Prelude(tvm.IRModule()), "float32")
+    relay = load_tvm().relay
     mask, scale = inputs[3], inputs[6] if len(inputs) > 6 else None
-    if mask is not None and str(converter.infer_type(mask).dtype) == "bool":
+    if mask is not None and str(importer.infer_type(mask).dtype) == "bool":
         nothing, least = (relay.const(value, "float32") for value in (0.0, float("-inf")))
         mask = relay.where(mask, nothing, least)
     kinds = [*types[:3], "float32", *types[4:6], "float"]
-    return converter.scaled_dot_product_attention([*inputs[:3], mask, *inputs[4:6], scale], kinds)
+    return importer.scaled_dot_product_attention([*inputs[:3], mask, *inputs[4:6], scale], kinds)

@@ -43,9 +43,9 @@ def _clamped(x: Tensor, low: Any, high: Any) -> Tensor:
     return x
 
 
-def _quotient(x: Tensor, y: Any, rounding: str | None) -> Tensor:
-    whole = {"trunc": torch.trunc, "floor": torch.floor}
-    return whole[rounding](x / y).to(torch.result_type(x, y)) if rounding else x / y
+def _quotient(x: Tensor, y: Any, _: str) -> Tensor:
+    """Without its fraction."""
+    return torch.trunc(x / y).to(torch.result_type(x, y))
 
 
 def _rounded(x: Tensor, decimals: int) -> Tensor:

@@ -27,16 +27,6 @@ def _least_and_most(x: Tensor, axis: int | None, kept: bool) -> tuple[Tensor, Te
     return x.amin(axes, kept), x.amax(axes, kept)
 
 
-def _most_exponents(x: Tensor, axes: list[int], kept: bool) -> Tensor:
-    most = x.amax(axes, True)
-    most = torch.where(torch.abs(most) == math.inf, torch.zeros_like(most), most)
-    summed = torch.log(torch.exp(x - most).sum(axes, True)) + most
-    if kept:
-        return summed
-    left = [int(extent) for i, extent in enumerate(x.shape) if i not in {axis % x.dim() for axis in axes}]
-    return summed.reshape(left)
-
-
 def _counted(x: Tensor, axes: list[int] | None) -> Tensor:
     found = x if x.dtype == torch.bool else x != 0
     return found.to(torch.int64).sum(list(range(x.dim())) if axes is None else axes)
@@ -100,7 +90,6 @@ ROWS: dict[str, Callable[..., Any]] = {
     "embedding_bag": _bags,
     "group_norm": _group_norm,
     "layer_norm": _layer_norm,
-    "logsumexp": _most_exponents,
     "max": lambda x, *how: (x.amax(*how), x.argmax(*how)),
     "median": _median,
     "min": lambda x, *how: (x.amin(*how), x.argmin(*how)),
