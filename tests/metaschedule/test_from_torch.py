@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +12,10 @@ import torch
 from torch.nn import functional
 
 from exported import Called
+from tlp_tvm.errors import NetworkError
 from tlp_tvm.metaschedule.from_torch.meanings import put_meanings
 from tlp_tvm.metaschedule.loading.locate import load_tvm
-from tlp_tvm.metaschedule.networks.builtin import relax_of
+from tlp_tvm.metaschedule.networks.builtin import network_from, relax_of
 from tlp_tvm.tuning.network.same_outputs import difference
 
 pytestmark = pytest.mark.filterwarnings(
@@ -99,6 +102,27 @@ def test_what_is_read_right_stays() -> None:
     put_meanings(program)
 
     assert [node.target for node in program.graph.nodes] == before
+
+
+@pytest.mark.parametrize(
+    ("function", "found"),
+    [
+        (lambda x: x.cummax(1)[0], "Unsupported function types .*cummax"),
+        (
+            lambda x: functional.interpolate(x, (3, 4), mode="bilinear", antialias=True, align_corners=True),
+            "an antialiased interpolation with aligned corners",
+        ),
+    ],
+)
+def test_what_no_one_imports_is_refused_by_name(
+    tmp_path: Path, function: Callable[[torch.Tensor], Any], found: str
+) -> None:
+    file = tmp_path / "net.pt2"
+    torch.export.save(torch.export.export(Called([function]), (torch.randn(1, 4, 7, 9),)), file)
+
+    message = re.escape(f"{file}: expected a network of operators that TVM can import, found: ")
+    with pytest.raises(NetworkError, match=f"{message}{found}.*; export it without these$"):
+        network_from(str(file))
 
 
 def by_tvm(network: torch.nn.Module, x: torch.Tensor) -> list[torch.Tensor]:

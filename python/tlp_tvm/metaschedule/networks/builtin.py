@@ -89,8 +89,18 @@ def _exported(path: Path, earlier: bool) -> tuple[Any, dict[str, Any]]:
     try:
         program = torch.export.load(path)
     except Exception as error:
-        sentence = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         raise NetworkError(
-            f"{path}: expected a program that torch.export.save wrote, found: {sentence}"
+            f"{path}: expected a program that torch.export.save wrote, found: {_last_line(error)}"
         ) from error
-    return prepared(*relax_of(program), earlier=earlier), {}
+    try:
+        imported = relax_of(program)
+    except Exception as error:  # importers refuse in many ways
+        raise NetworkError(
+            f"{path}: expected a network of operators that TVM can import, found: {_last_line(error)}; "
+            "export it without these"
+        ) from error
+    return prepared(*imported, earlier=earlier), {}
+
+
+def _last_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]

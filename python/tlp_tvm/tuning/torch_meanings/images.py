@@ -73,7 +73,7 @@ def _nearest(x: Tensor, *given: Any) -> Tensor:
 def _smoothed(x: Tensor, size: Any, aligned: bool, *scales: Any) -> Tensor:
     """Linear in both axes; where the image shrinks, what lies between counts as well."""
     if aligned:
-        raise NotImplementedError("aligned corners")
+        raise NotImplementedError("an antialiased interpolation with aligned corners")
     (rows, down), (columns, across) = _sizes(x, (size, *scales))
     upright = torch.matmul(_shares(rows, int(x.shape[2]), down), x)
     return torch.matmul(upright, _shares(columns, int(x.shape[3]), across).transpose(0, 1))
