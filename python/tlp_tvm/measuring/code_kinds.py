@@ -7,7 +7,7 @@ from typing import Any
 
 FOLDED, PLAIN = "folded", "plain"
 """By TVM's own LLVM, with addresses whose constant parts a processor adds for nothing, or as TVM computes
-them. Any other word is the name of another LLVM, whose programs have folded addresses too."""
+them. Any other word is the name of another LLVM, which folds them by itself."""
 
 
 def is_tvms_own(code: str) -> bool:

@@ -11,8 +11,8 @@ LEFT_OUT = ["tir.RenormalizeSplitPattern"]
 after it, and programs are as fast without."""
 
 _NO_CSE = {"tir.disable_cse_tir": True}
-"""TVM's elimination of common subexpressions takes half of the time to compile and more, and LLVM does the
-same again: programs are as fast without (`benchmarks/measuring.py` compares)."""
+"""TVM's elimination of common subexpressions takes half of the time to compile and more, of unrolled loops
+nearly all, and LLVM does the same: programs are as fast without (`benchmarks/measuring.py` compares)."""
 
 _LAST_PHASE = 3
 
@@ -23,14 +23,9 @@ def of_a_program(tvm: Any, kind: str, folded: bool) -> dict[str, Any]:
     Args:
         tvm: the module; what an old one does not know is left out.
         kind: of the target: "llvm", "cuda".
-        folded: whether constant parts of addresses are folded, on a CPU.
+        folded: whether constant parts of addresses are folded, on a CPU; a newer LLVM does that by itself.
     """
-    known = tvm.transform.PassContext.list_configs()
-    config = {**_NO_CSE, **_ours(tvm, kind, folded)}
-    return {
-        "config": {name: value for name, value in config.items() if name in known},
-        "disabled_pass": LEFT_OUT,
-    }
+    return {"config": _known(tvm, {**_NO_CSE, **_ours(tvm, kind, folded)}), "disabled_pass": LEFT_OUT}
 
 
 def of_a_network(tvm: Any, kind: str, needless: tuple[str, ...], folded: bool) -> dict[str, Any]:
@@ -42,8 +37,18 @@ def of_a_network(tvm: Any, kind: str, needless: tuple[str, ...], folded: bool) -
         needless: names of passes that would change nothing more.
         folded: as for its programs.
     """
-    config = {"relay.backend.use_auto_scheduler": True, **_ours(tvm, kind, folded)}
-    return {"config": config, "disabled_pass": [*LEFT_OUT, *needless], "opt_level": 3}
+    config = _known(tvm, {**_NO_CSE, **_ours(tvm, kind, folded)})
+    return {
+        "config": {"relay.backend.use_auto_scheduler": True, **config},
+        "disabled_pass": [*LEFT_OUT, *needless],
+        "opt_level": 3,
+    }
+
+
+def _known(tvm: Any, config: dict[str, Any]) -> dict[str, Any]:
+    """What this TVM knows of it."""
+    known = tvm.transform.PassContext.list_configs()
+    return {name: value for name, value in config.items() if name in known}
 
 
 def _ours(tvm: Any, kind: str, folded: bool) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from tlp_tvm.measuring.child import (
     run_kept,
     timed,
 )
-from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN
+from tlp_tvm.measuring.code_kinds import FOLDED
 from tlp_tvm.measuring.cooling import cooling
 
 _BATCHED = 3
@@ -129,7 +129,7 @@ def compiled(serialized: Serialized) -> tuple[Program | None, int, str]:
     try:
         kind = str(target.kind.name)
         newly = kind == "llvm" and is_newer(serialized.code)
-        settings = of_a_program(tvm, kind, serialized.code != PLAIN)
+        settings = of_a_program(tvm, kind, serialized.code == FOLDED)
         with tvm.transform.PassContext(**settings):
             built_for = unoptimised(tvm, target) if newly else tvm.target.Target(target, host)
             module = tvm.build(schedule, tensors, target=built_for)

@@ -17,7 +17,7 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.ansor.networks.layout_rewrite import best_records
 from tlp_tvm.errors import TuningError
-from tlp_tvm.measuring.code_kinds import PLAIN
+from tlp_tvm.measuring.code_kinds import FOLDED
 from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
 
 
@@ -120,7 +120,7 @@ def _build_tuned(
     verbose, fallback.verbose = fallback.verbose, 0  # what lacks a record is reported by the caller
     kind = str(target.kind.name)
     newly = kind == "llvm" and is_newer(code)
-    settings = of_a_network(tvm, kind, prepared.needless, code != PLAIN)
+    settings = of_a_network(tvm, kind, prepared.needless, code == FOLDED)
     built_for = unoptimised(tvm, target) if newly else target
     try:
         with context, tvm.transform.PassContext(**settings):

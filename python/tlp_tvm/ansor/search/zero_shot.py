@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
+from tlp_tvm.ansor.compiling.pass_settings import of_a_program
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.tasks import NVIDIA_GPU
 from tlp_tvm.ansor.reading.store_rows import rows_of_states
@@ -130,7 +131,9 @@ def can_be_compiled(task: Any, state: Any, *, lowered: bool = False) -> bool:
         )
         if lowered and not for_gpu:
             return True
-        with tvm.target.Target(task.target, task.target_host), tvm.transform.PassContext(opt_level=3):
+        settings = of_a_program(tvm, str(task.target.kind.name), folded=False)
+        context = tvm.transform.PassContext
+        with tvm.target.Target(task.target, task.target_host), context(opt_level=3, **settings):
             module = tvm.lower(schedule, arguments)
     except (tvm.TVMError, ValueError):
         return False

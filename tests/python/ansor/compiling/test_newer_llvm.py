@@ -11,7 +11,7 @@ import pytest
 from test_pass_settings import output_of, programs_of
 
 from tlp_tvm.ansor.compiling import newer_llvm as newer
-from tlp_tvm.ansor.compiling import newer_network
+from tlp_tvm.ansor.compiling import newer_network, pass_settings
 from tlp_tvm.ansor.compiling.newer_llvm import bitcode_of, compiled_newly, is_newer, newer_llvm, unoptimised
 from tlp_tvm.ansor.compiling.newer_network import NewerNetwork, is_compiled
 from tlp_tvm.ansor.loading.locate import load_tvm
@@ -36,6 +36,20 @@ def test_there_is_one_with_a_name() -> None:
 def test_programs_compute_the_same(name: str) -> None:
     for ours, tvms in zip(programs_of(name, newer_llvm(load_tvm())), programs_of(name, FOLDED), strict=True):
         np.testing.assert_allclose(output_of(ours), output_of(tvms), rtol=1e-5, atol=1e-5)
+
+
+def test_it_gets_addresses_as_tvm_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def of_a_program(tvm: Any, kind: str, folded: bool) -> dict[str, Any]:
+        asked.append(folded)
+        return pass_settings.of_a_program(tvm, kind, folded)
+
+    monkeypatch.setattr(work, "of_a_program", of_a_program)
+    for code in (newer_llvm(load_tvm()), FOLDED, PLAIN):
+        work.compiled(programs_of("reduction", code)[0])
+
+    assert asked == [False, True, False]
 
 
 def test_a_child_has_the_function_that_it_times() -> None:

@@ -58,3 +58,14 @@ def test_a_gpu_and_a_plain_program_keep_their_addresses() -> None:
     assert ours in pass_settings.of_a_network(tvm, "llvm", (), folded=True)["config"]
     assert ours not in pass_settings.of_a_network(tvm, "llvm", (), folded=False)["config"]
     assert ours not in pass_settings.of_a_network(tvm, "cuda", (), folded=True)["config"]
+
+
+def test_a_network_is_compiled_as_its_programs_were_when_they_were_timed() -> None:
+    tvm = load_tvm()
+    program = pass_settings.of_a_program(tvm, "llvm", folded=True)
+    network = pass_settings.of_a_network(tvm, "llvm", ("InferType",), folded=True)
+
+    assert program["config"].keys() <= network["config"].keys()
+    assert program["config"]["tir.disable_cse_tir"]
+    assert network["config"]["tir.disable_cse_tir"]
+    assert set(program["disabled_pass"]) <= set(network["disabled_pass"])
