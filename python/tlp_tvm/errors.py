@@ -49,6 +49,16 @@ class TuningError(TlpTvmError, RuntimeError):
     """A tuning run that cannot start or resume."""
 
 
+def last_line_of(error: BaseException) -> str:
+    """What another library's error says in the end, behind its stacks; its type where it says nothing.
+
+    Args:
+        error: to be quoted in a sentence of ours.
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__
+
+
 __all__ = [
     "AbiMismatchError",
     "BesideError",
@@ -64,4 +74,5 @@ __all__ = [
     "TrainingError",
     "TuningError",
     "TvmNotFoundError",
+    "last_line_of",
 ]

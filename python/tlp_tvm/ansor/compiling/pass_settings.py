@@ -25,7 +25,12 @@ def of_a_program(tvm: Any, kind: str, folded: bool) -> dict[str, Any]:
         kind: of the target: "llvm", "cuda".
         folded: whether constant parts of addresses are folded, on a CPU; a newer LLVM does that by itself.
     """
-    return {"config": _known(tvm, {**_NO_CSE, **_ours(tvm, kind, folded)}), "disabled_pass": LEFT_OUT}
+    known = tvm.transform.PassContext.list_configs()
+    config = {**_NO_CSE, **_ours(tvm, kind, folded)}
+    return {
+        "config": {name: value for name, value in config.items() if name in known},
+        "disabled_pass": LEFT_OUT,
+    }
 
 
 def of_a_network(tvm: Any, kind: str, needless: tuple[str, ...], folded: bool) -> dict[str, Any]:
@@ -37,18 +42,12 @@ def of_a_network(tvm: Any, kind: str, needless: tuple[str, ...], folded: bool) -
         needless: names of passes that would change nothing more.
         folded: as for its programs.
     """
-    config = _known(tvm, {**_NO_CSE, **_ours(tvm, kind, folded)})
+    program = of_a_program(tvm, kind, folded)
     return {
-        "config": {"relay.backend.use_auto_scheduler": True, **config},
-        "disabled_pass": [*LEFT_OUT, *needless],
+        "config": {"relay.backend.use_auto_scheduler": True, **program["config"]},
+        "disabled_pass": [*program["disabled_pass"], *needless],
         "opt_level": 3,
     }
-
-
-def _known(tvm: Any, config: dict[str, Any]) -> dict[str, Any]:
-    """What this TVM knows of it."""
-    known = tvm.transform.PassContext.list_configs()
-    return {name: value for name, value in config.items() if name in known}
 
 
 def _ours(tvm: Any, kind: str, folded: bool) -> dict[str, Any]:

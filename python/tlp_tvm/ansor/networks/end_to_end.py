@@ -16,7 +16,7 @@ from tlp_tvm.ansor.graph.pipeline import ALL, Prepared, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.ansor.networks.layout_rewrite import best_records
-from tlp_tvm.errors import TuningError
+from tlp_tvm.errors import TuningError, last_line_of
 from tlp_tvm.measuring.code_kinds import FOLDED
 from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
 
@@ -41,8 +41,8 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
             return tvm.relay.build(module, target=target, params=parameters)
     except (tvm.TVMError, RuntimeError, AssertionError, NotImplementedError, ValueError) as failure:
         raise TuningError(
-            f"expected a network that TVM can compile for {target.kind.name}, found: {_reason(failure)}; "
-            "choose another network or target"
+            f"expected a network that TVM can compile for {target.kind.name}, "
+            f"found: {last_line_of(failure)}; choose another network or target"
         ) from failure
 
 
@@ -102,13 +102,8 @@ def build_variant(
 
 def _not_built(log: Path, failure: BaseException) -> TuningError:
     return TuningError(
-        f"{log}: expected records that the network can be built from, found: {_reason(failure)}"
+        f"{log}: expected records that the network can be built from, found: {last_line_of(failure)}"
     )
-
-
-def _reason(failure: BaseException) -> str:
-    lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
-    return lines[-1] if lines else type(failure).__name__
 
 
 def _build_tuned(

@@ -19,7 +19,7 @@ from typing import Any
 
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.onnx_repairs import repair
-from tlp_tvm.errors import NetworkError
+from tlp_tvm.errors import NetworkError, last_line_of
 
 Shapes = Mapping[str, tuple[int, ...]]
 """Name of an input to its shape."""
@@ -117,7 +117,9 @@ def _read_onnx(path: str, shapes: Shapes) -> tuple[Any, dict[str, Any]]:
     try:
         model = onnx.load(path)
     except Exception as error:
-        raise NetworkError(f"{path}: expected an ONNX model, found: {_last_line(error)}") from error
+        raise NetworkError(
+            f"{path}: expected an ONNX model, found: {last_line_of(error).rstrip('.')}"
+        ) from error
     if not model.graph.node:
         raise NetworkError(
             f"{path}: expected an ONNX model, found no operator in it; export the network again"
@@ -242,8 +244,8 @@ def _import(path: str, read: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
             return read()
     except Exception as error:
         raise NetworkError(
-            f"{path}: expected a network of operators that TVM can import, found: {_last_line(error)}; "
-            "export it without these, traced for inference"
+            f"{path}: expected a network of operators that TVM can import, "
+            f"found: {last_line_of(error).rstrip('.')}; export it without these, traced for inference"
         ) from error
 
 
@@ -267,12 +269,6 @@ def _kind(path: Path) -> str:
     if path.is_dir():
         return "a folder"
     return "another" if path.exists() else "none"
-
-
-def _last_line(error: BaseException) -> str:
-    """What an error says in the end; importers put stacks in front of it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1].rstrip(".") if lines else type(error).__name__
 
 
 def _first_sentence(error: BaseException) -> str:

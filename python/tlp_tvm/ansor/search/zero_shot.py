@@ -132,8 +132,10 @@ def can_be_compiled(task: Any, state: Any, *, lowered: bool = False) -> bool:
         if lowered and not for_gpu:
             return True
         settings = of_a_program(tvm, str(task.target.kind.name), folded=False)
-        context = tvm.transform.PassContext
-        with tvm.target.Target(task.target, task.target_host), context(opt_level=3, **settings):
+        with (
+            tvm.target.Target(task.target, task.target_host),
+            tvm.transform.PassContext(opt_level=3, **settings),
+        ):
             module = tvm.lower(schedule, arguments)
     except (tvm.TVMError, ValueError):
         return False

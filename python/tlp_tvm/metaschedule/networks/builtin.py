@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm import network_names
-from tlp_tvm.errors import NetworkError
+from tlp_tvm.errors import NetworkError, last_line_of
 from tlp_tvm.metaschedule.from_torch.converters import converters
 from tlp_tvm.metaschedule.from_torch.repairs import repair
 from tlp_tvm.metaschedule.graph.fusing import fused, is_schedulable
@@ -90,17 +90,13 @@ def _exported(path: Path, earlier: bool) -> tuple[Any, dict[str, Any]]:
         program = torch.export.load(path)
     except Exception as error:
         raise NetworkError(
-            f"{path}: expected a program that torch.export.save wrote, found: {_last_line(error)}"
+            f"{path}: expected a program that torch.export.save wrote, found: {last_line_of(error)}"
         ) from error
     try:
         imported = relax_of(program)
     except Exception as error:  # importers refuse in many ways
         raise NetworkError(
-            f"{path}: expected a network of operators that TVM can import, found: {_last_line(error)}; "
+            f"{path}: expected a network of operators that TVM can import, found: {last_line_of(error)}; "
             "export it without these"
         ) from error
     return prepared(*imported, earlier=earlier), {}
-
-
-def _last_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
