@@ -24,6 +24,7 @@ PAPERS = [
     "docs/benchmarks.md",
     "docs/guide.md",
     "docs/networks.md",
+    "docs/networks-more.md",
     "docs/results.md",
     "docs/results-more.md",
     "docs/search.md",
