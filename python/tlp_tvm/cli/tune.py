@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -119,19 +120,17 @@ def tune(
     from tlp_tvm.beside.peer_kinds import file_for_peers, peers_named
     from tlp_tvm.framework import framework_named
     from tlp_tvm.measuring.pool import MeasureSettings
-    from tlp_tvm.tuning.flow import UNBOUNDED_TRIALS
-    from tlp_tvm.tuning.tune_settings import TuneSettings
+    from tlp_tvm.tuning.tune_settings import TuneSettings, usual_trials
 
     peers = peers_named(beside) if beside else ()
     if peers:
         file_for_peers(network, peers)
-    usual = UNBOUNDED_TRIALS if minutes else TuneSettings.trials
     settings = TuneSettings(
         network=network,
         out=out,
         model=model,
         target=target,
-        trials=usual if trials is None else trials,
+        trials=usual_trials(minutes) if trials is None else trials,
         platform=platform,
         seed=seed,
         measures_per_round=measures_per_round,
@@ -153,7 +152,7 @@ def _tune(settings: TuneSettings, peers: Sequence[str], as_json: bool) -> None:
     from tlp_tvm.tuning.flow import tune_network
 
     with measuring_progress() as progress:
-        result = tune_network(settings, _observer(progress))
+        result = tune_network(settings, _observer(progress, settings.minutes))
     if not as_json:
         _print(result)
     beside = _beside(settings, peers, result) if peers else None
@@ -171,14 +170,17 @@ def _beside(settings: TuneSettings, peers: Sequence[str], result: TuneResult) ->
         return time_tuned(settings, result, peers, progress.step)
 
 
-def _observer(progress: MeasuringProgress) -> Any:
+def _observer(progress: MeasuringProgress, minutes: float) -> Any:
     from tlp_tvm.tuning.tune_observer import TuneObserver
+    from tlp_tvm.tuning.tune_settings import UNBOUNDED_TRIALS
 
     class Shown(TuneObserver):
-        """One line: the step, or the programs measured, the estimate and the failures so far."""
+        """One line: the step, or the programs measured, what they gained, the time and the failures."""
 
         def __init__(self) -> None:
             self.trials = 0
+            self.began = time.monotonic()
+            self.first = 0.0
 
         def step(self, name: str) -> None:
             progress.step(name)
@@ -189,7 +191,8 @@ def _observer(progress: MeasuringProgress) -> Any:
                 return
             if reused:
                 progress.console.print(f"resuming after {reused} programs")
-            progress.step(f"measuring programs of {tasks} tasks", trials, reused)
+            total = trials if trials < UNBOUNDED_TRIALS else None
+            progress.step(f"measuring programs of {tasks} tasks", total, reused)
 
         def warmed(self, used: int, passed_over: int) -> None:
             others = f", {passed_over} are of other tasks or targets" if passed_over else ""
@@ -200,7 +203,12 @@ def _observer(progress: MeasuringProgress) -> Any:
             progress.part(f"{verb} {task.removeprefix('vm_mod_fused_')[:40]}")
 
         def measured(self, trials: int, estimate: float, failures: Mapping[str, int]) -> None:
-            notes = [] if estimate == float("inf") else [f"estimate {estimate * 1e3:.3g} ms"]
+            notes = []
+            if estimate < _NONE:
+                self.first = self.first or estimate
+                notes.append(f"estimate {estimate * 1e3:.3g} ms, at first {self.first * 1e3:.3g}")
+            if minutes:
+                notes.append(f"{(time.monotonic() - self.began) / 60:.1f} of {minutes:g} minutes")
             progress.measured(trials, ", ".join(notes + failure_notes(failures)))
 
     return Shown()

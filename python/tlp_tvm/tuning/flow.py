@@ -35,12 +35,9 @@ from tlp_tvm.tuning.network.turns import EndToEnd
 from tlp_tvm.tuning.run_folder import CURE, RunFolder, read_run, spent_before, timing_as_before
 from tlp_tvm.tuning.tune_observer import Steps, TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
-from tlp_tvm.tuning.tune_settings import TaskResult, TuneResult, TuneSettings
+from tlp_tvm.tuning.tune_settings import UNBOUNDED_TRIALS, TaskResult, TuneResult, TuneSettings, usual_trials
 from tlp_tvm.tuning.tuner_protocol import Tuner
 from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends, tries_within
-
-UNBOUNDED_TRIALS = 100_000
-"""Programs to measure where only time limits a tuning."""
 
 
 def tune(
@@ -77,14 +74,13 @@ def tune(
         ModelFileError: the model cannot be read.
         RecordError: the log of the run is damaged.
     """
-    usual = UNBOUNDED_TRIALS if minutes else TuneSettings.trials
     named = os.fspath(model) if isinstance(model, os.PathLike) else model
     settings = TuneSettings(
         network=os.fspath(network),
         out=Path(out),
         model=named,
         target=target,
-        trials=usual if trials is None else trials,
+        trials=usual_trials(minutes) if trials is None else trials,
         seed=seed,
         framework=framework,
         minutes=minutes,
@@ -262,9 +258,11 @@ class _Tuning(Steps):
         if progress.error is not None:
             raise progress.error from error
         if stop.requested or isinstance(self.tuner.error, KeyboardInterrupt):
+            trials = self.settings.trials
+            of_all = f" of {trials}" if trials < UNBOUNDED_TRIALS else ""
             raise Stopped(
-                f"stopped after {progress.trials} of {self.settings.trials} programs; {self.settings.out} "
-                "holds them, and the same command resumes the run"
+                f"stopped after {progress.trials}{of_all} programs; {self.settings.out} holds them, and the "
+                "same command resumes the run"
             ) from error
         raise (self.tuner.error or error) from None
 

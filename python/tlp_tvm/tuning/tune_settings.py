@@ -32,6 +32,19 @@ def measures_per_round(trials: int, tasks: int) -> int:
     return max(1, min(MOST_PER_ROUND, trials // (2 * tasks)))
 
 
+UNBOUNDED_TRIALS = 100_000
+"""Programs to measure where only time limits a tuning; from so many on, none says of how many."""
+
+
+def usual_trials(minutes: float) -> int:
+    """Programs to measure where nobody says how many.
+
+    Args:
+        minutes: that a tuning may take; 0 for no limit.
+    """
+    return UNBOUNDED_TRIALS if minutes else TuneSettings.trials
+
+
 @dataclass(frozen=True)
 class TuneSettings:
     """What to tune and how.

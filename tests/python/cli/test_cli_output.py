@@ -108,6 +108,20 @@ def test_without_a_terminal_a_long_step_says_how_far_it_is(monkeypatch: pytest.M
     ]
 
 
+def test_a_step_without_an_end_counts_what_it_did() -> None:
+    out = io.StringIO()
+    with MeasuringProgress(out) as shown:
+        shown.step("measuring programs of 4 tasks")
+        shown.part("measuring dense")
+        shown.measured(1, "0.5 of 5 minutes")
+        shown.part("measuring conv2d")
+    assert out.getvalue().strip().split("\n") == [
+        "measuring programs of 4 tasks",
+        "measuring dense",
+        "measuring conv2d 1 programs, 0.5 of 5 minutes",
+    ]
+
+
 def test_without_a_terminal_measuring_prints_a_line_a_step_and_what_it_is_told_to() -> None:
     out = io.StringIO()
     with MeasuringProgress(out) as shown:

@@ -84,11 +84,11 @@ class MeasuringProgress(Progress):
 
         Args:
             words: what it is.
-            total: programs to measure; None for a step that measures none.
+            total: programs to measure; None for a step that measures none, or as many as there is time for.
             completed: how many of them are measured already.
         """
         self.reset(self._only, total=total, completed=completed, description=words, note="")
-        self.line(f"{words} {completed}/{total}" if completed else words)
+        self._say_how_far()
 
     def measured(self, completed: int, note: str) -> None:
         """Show how many programs of the step are measured."""
@@ -105,7 +105,8 @@ class MeasuringProgress(Progress):
 
     def _say_how_far(self) -> None:
         shown = self.tasks[0]
-        counted = f" {shown.completed:.0f}/{shown.total:.0f}" if shown.total and shown.completed else ""
+        unit = f"/{shown.total:.0f}" if shown.total else " programs"
+        counted = f" {shown.completed:.0f}{unit}" if shown.completed else ""
         note = f", {shown.fields['note']}" if shown.fields["note"] else ""
         self.line(f"{shown.description}{counted}{note}")
 

@@ -35,8 +35,8 @@ from tlp_tvm.metaschedule.torch_compile.torch_graph import NotTaken, first_line
 from tlp_tvm.model.checkpoint import model_digest
 from tlp_tvm.model.scoring import platform_or_mean
 from tlp_tvm.records.source import WORKLOADS
-from tlp_tvm.tuning.flow import UNBOUNDED_TRIALS, tune_network
-from tlp_tvm.tuning.tune_settings import TuneSettings
+from tlp_tvm.tuning.flow import tune_network
+from tlp_tvm.tuning.tune_settings import UNBOUNDED_TRIALS, TuneSettings
 
 SEED = 0
 
