@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from tlp_tvm.errors import ModelFileError
+from tlp_tvm.errors import ModelFileError, last_line_of
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.config import read_config
 from tlp_tvm.model.scoring import ScoringModel
@@ -164,7 +164,7 @@ def _scores_of_nothing(file: Path, settings: TLPSettings, network: torch.nn.Modu
     except RuntimeError as error:
         raise ModelFileError(
             f"{file}: expected a network that scores programs of {settings.length} x {settings.width} "
-            f"numbers, found it fails: {str(error).strip().splitlines()[-1]}; export it again"
+            f"numbers, found it fails: {last_line_of(error)}; export it again"
         ) from error
     return scores
 

@@ -9,6 +9,7 @@ from tlp_tvm import _core
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.reading.states import serialise, steps
 from tlp_tvm.breeding.breeder import Replayer
+from tlp_tvm.errors import last_line_of
 
 
 class StateReplayer(Replayer):
@@ -62,7 +63,7 @@ class StateReplayer(Replayer):
         try:
             state = self._task.compute_dag.infer_bound_from_state(self.as_bred(herd, i)).state_object
         except (tvm.TVMError, ValueError, IndexError) as error:
-            self.counts.refuse(str(error).strip().splitlines()[-1])
+            self.counts.refuse(last_line_of(error))
             return None
         if steps([state])[0] != herd.steps(i):
             self.counts.refuse("the steps after the replay are not those bred")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.errors import TuningError
+from tlp_tvm.errors import TuningError, last_line_of
 from tlp_tvm.machine.cpu import this_cpu
 
 _VECTORS = ("avx", "avx2", "fma", "f16c", "bmi2", "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl")
@@ -36,7 +36,7 @@ def target_of(text: str, *, here: bool = True) -> Any:
     except (tvm.TVMError, ValueError) as error:
         raise TuningError(
             f'`target` "{text}": expected a TVM target such as "{this_cpu().target}", found: '
-            f"{str(error).strip().splitlines()[-1]}"
+            f"{last_line_of(error)}"
         ) from error
     _check_mcpu(tvm, text, target)
     if here and not tvm.device(str(target.kind.name), 0).exist:

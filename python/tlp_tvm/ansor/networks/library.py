@@ -13,7 +13,7 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.loops import share_loops_of
 from tlp_tvm.ansor.loading.targets import runs_here
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
-from tlp_tvm.errors import TuningError
+from tlp_tvm.errors import TuningError, last_line_of
 from tlp_tvm.files import fresh_file
 from tlp_tvm.machine.huge_pages import huge_pages
 from tlp_tvm.machine.loop_threads import set_loop_threads
@@ -54,9 +54,9 @@ def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:
         with huge_pages():
             executor = graph_executor.GraphModule(tvm.runtime.load_module(str(library))["default"](device))
     except (tvm.TVMError, RuntimeError, OSError) as error:
-        reason = str(error).strip().splitlines()[-1]
         raise TuningError(
-            f"{library}: expected a library for this machine, found: {reason}; tune the network again"
+            f"{library}: expected a library for this machine, found: {last_line_of(error)}; "
+            "tune the network again"
         ) from error
 
     def run(arrays: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:

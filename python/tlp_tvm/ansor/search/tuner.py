@@ -35,7 +35,7 @@ from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.scheduler import SearchSettings, search
 from tlp_tvm.ansor.search.similar import similar_programs
 from tlp_tvm.ansor.search.zero_shot import MADE_UP_COST, choose_programs
-from tlp_tvm.errors import TuningError
+from tlp_tvm.errors import TuningError, last_line_of
 from tlp_tvm.files import write_whole
 from tlp_tvm.latency import latency_of
 from tlp_tvm.measuring.code_kinds import by_tvm
@@ -256,7 +256,7 @@ class RelayTuner:
         except (TuningError, RuntimeError, OSError) as failure:
             if self.runs_here and self._tuned is None:  # of a target elsewhere the records are worth having
                 raise
-            return None, str(failure).strip().splitlines()[-1]
+            return None, last_line_of(failure)
 
     def choose_inside(self, folder: RunFolder, turns: int, tries: int) -> tuple[int, set[str]]:
         size = sum(int(np.prod(each.shape)) * 4 for each in self._prepared.parameters.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tlp_tvm.errors import TuningError
+from tlp_tvm.errors import TuningError, last_line_of
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.metaschedule.loading.locate import load_runtime
 
@@ -47,8 +47,9 @@ def target_of(text: str, *, here: bool = True) -> Any:
     try:
         target = tvm.target.Target(_entries_of(text or this_cpu().target))
     except Exception as error:
-        sentence = str(error).strip().splitlines()[-1]
-        raise TuningError(f'`target` "{text}": expected a TVM target, found: {sentence}; {cure}') from error
+        raise TuningError(
+            f'`target` "{text}": expected a TVM target, found: {last_line_of(error)}; {cure}'
+        ) from error
     kind, mcpu = str(target.kind.name), str(target.attrs.get("mcpu", ""))
     if kind == "llvm" and mcpu and mcpu not in map(str, tvm.target.codegen.llvm_get_cpu_archlist(target)):
         raise TuningError(

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tlp_tvm.errors import TuningError
+from tlp_tvm.errors import TuningError, last_line_of
 from tlp_tvm.files import fresh_file
 from tlp_tvm.machine.loop_threads import set_loop_threads
 from tlp_tvm.metaschedule.loading.locate import load_runtime
@@ -44,9 +44,9 @@ def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:
     try:
         machine = relax.VirtualMachine(tvm.runtime.load_module(str(library)), device)
     except (RuntimeError, OSError) as error:
-        reason = str(error).strip().splitlines()[-1]
         raise TuningError(
-            f"{library}: expected a library for this machine, found: {reason}; tune the network again"
+            f"{library}: expected a library for this machine, found: {last_line_of(error)}; "
+            "tune the network again"
         ) from error
 
     def run(arrays: Mapping[str, NDArray[Any]]) -> list[NDArray[Any]]:

@@ -24,7 +24,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from tlp_tvm.errors import ModelFileError
+from tlp_tvm.errors import ModelFileError, last_line_of
 from tlp_tvm.files import write_whole
 from tlp_tvm.model.trees.tile_sizes import TILE_WIDTH
 
@@ -193,7 +193,7 @@ def read_store_trees(folder: Path) -> StoreTrees | None:
         trees = StoreTrees(tuple(said.get("platforms", ())), **found, tiles=said.get("tiles", 0))
         fault = fault or _fault(trees)
     except (OSError, SafetensorError, ValueError, TypeError, AttributeError) as error:
-        fault = str(error).strip().splitlines()[-1]
+        fault = last_line_of(error)
     if fault:
         raise ModelFileError(
             f"{path}: expected {FORMAT} {FORMAT_VERSION} of `tlp-tvm train --trees`, found {fault}; restore "
