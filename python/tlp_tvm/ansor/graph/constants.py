@@ -6,6 +6,7 @@ has no result here is left to TVM's own pass.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,11 @@ from tlp_tvm.tuning.network.constant_arithmetic import evaluated
 
 Array = NDArray[Any]
 
+_AXIS = re.compile(r"(\d*)([A-Za-z])")
+"""Of a layout: the size of a part, in small letters, and the axis."""
+
+_FOLDS = "FoldConstant"
+
 
 def folding_pass() -> Any:
     """A Relay pass in the place of `relay.transform.FoldConstant`; it infers types by itself."""
@@ -27,6 +33,19 @@ def folding_pass() -> Any:
         return rest(infer(_folded(infer(module))))
 
     return tvm.transform.module_pass(fold, opt_level=0, name="FoldConstantWithNumPy")
+
+
+def folding_before() -> Any:
+    """An instrument of passes for contexts in which TVM itself folds constants: NumPy is there first."""
+
+    class FoldsBefore:
+        def run_before_pass(self, module: Any, info: Any) -> None:
+            if str(info.name) == _FOLDS and "main" in {str(each.name_hint) for each in module.functions}:
+                after = _folded(tvm.relay.transform.InferType()(module))
+                module.update_func(module.get_global_var("main"), after["main"])
+
+    tvm = load_tvm()
+    return tvm.instrument.pass_instrument(FoldsBefore)()
 
 
 def _folded(module: Any) -> Any:
@@ -110,7 +129,22 @@ def _evaluated(name: str, call: Any, values: list[Array]) -> Array | None:
 
 
 def _in_layout(value: Array, before: str, after: str) -> Array | None:
-    """A tensor with its axes in another order; None where axes are split, as in "NCHW8c"."""
-    if not (before.isupper() and sorted(before) == sorted(after)) or len(before) != value.ndim:
+    """A tensor with its axes in another order, and split where `after` says so, as in "OIHW8i16o".
+
+    None where `before` has split axes, or parts would not be of equal size.
+    """
+    wanted = [(axis, int(size or 1)) for size, axis in _AXIS.findall(after)]
+    parts = {axis.upper(): size for axis, size in wanted if axis.islower()}
+    whole = [axis for axis, _ in wanted if axis.isupper()]
+    if not before.isupper() or sorted(before) != sorted(whole) or len(before) != value.ndim:
         return None
-    return np.transpose(value, [before.index(axis) for axis in after])
+    if len(parts) + len(whole) != len(wanted) or any(
+        extent % parts.get(axis, 1) for axis, extent in zip(before, value.shape, strict=True)
+    ):
+        return None
+    names, extents = "", []
+    for axis, extent in zip(before, value.shape, strict=True):
+        size = parts.get(axis, 0)
+        names += axis + axis.lower() * bool(size)
+        extents += [extent // size, size] if size else [extent]
+    return np.transpose(value.reshape(extents), [names.index(axis) for axis, _ in wanted])

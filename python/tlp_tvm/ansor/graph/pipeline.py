@@ -33,6 +33,7 @@ from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
 from tlp_tvm.ansor.graph.pooling_windows import with_cut_windows, with_means_by_rows
 from tlp_tvm.ansor.graph.rows import with_fewer_axes
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.loading.typed_once import NETWORKS
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,11 @@ def prepare(module: Any, parameters: dict[str, Any], target: Any, leave_out: Seq
     """
     if set(ALL) <= set(leave_out):
         return Prepared(module, parameters, (), ALL)
+    with load_tvm().transform.PassContext(opt_level=NETWORKS):
+        return _prepared(module, parameters, str(target.kind.name) == "llvm", leave_out)
+
+
+def _prepared(module: Any, parameters: dict[str, Any], cpu: bool, leave_out: Sequence[str]) -> Prepared:
     tvm = load_tvm()
     main = module["main"]
     if parameters:
@@ -181,7 +187,6 @@ def prepare(module: Any, parameters: dict[str, Any], target: Any, leave_out: Seq
     infer = tvm.relay.transform.InferType()
     current = folding_pass()(tvm.IRModule.from_expr(main))
     changed = []
-    cpu = str(target.kind.name) == "llvm"
     for each in PASSES:
         if each.name in leave_out or (each.only_cpu and not cpu):
             continue

@@ -12,6 +12,7 @@ from tlp_tvm.ansor.loading.candidates import CURE, Candidate, Source, find_tvm, 
 from tlp_tvm.ansor.loading.environment import keep_offline, lead_children, remove_litter_at_exit
 from tlp_tvm.ansor.loading.folding import fold_faster
 from tlp_tvm.ansor.loading.stand_ins import child_library_folders, load_with_stand_ins, stand_ins_in_use
+from tlp_tvm.ansor.loading.typed_once import infer_once
 from tlp_tvm.errors import TvmNotFoundError
 
 
@@ -92,6 +93,7 @@ def _load(candidate: Candidate) -> tuple[Any, TvmInfo]:
         tvm = importlib.import_module("tvm")
         importlib.import_module("tvm.auto_scheduler")
         fold_faster(tvm)
+        infer_once(tvm)
     except Exception as error:
         raise TvmNotFoundError(
             f"{candidate.package}: expected TVM {candidate.version} to import, "

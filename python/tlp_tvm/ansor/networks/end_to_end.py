@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tlp_tvm.ansor.compiling.newer_llvm import is_newer, unoptimised
 from tlp_tvm.ansor.compiling.newer_network import NewerNetwork, wait_for
 from tlp_tvm.ansor.compiling.pass_settings import of_a_network
+from tlp_tvm.ansor.graph.constants import folding_before
 from tlp_tvm.ansor.graph.pipeline import ALL, Prepared, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
@@ -37,7 +38,7 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
         if len(module.functions) == 1:  # what the build does first itself, but constants take longer there
             prepared = prepare(module, parameters, target, [name for name in ALL if name != "inference"])
             module, parameters = prepared.module, prepared.parameters
-        with tvm.transform.PassContext(opt_level=3):
+        with tvm.transform.PassContext(opt_level=3, instruments=[folding_before()]):
             return tvm.relay.build(module, target=target, params=parameters)
     except (tvm.TVMError, RuntimeError, AssertionError, NotImplementedError, ValueError) as failure:
         raise TuningError(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from relay_networks import module_of, operators_of
 
-from tlp_tvm.ansor.graph.constants import folding_pass
+from tlp_tvm.ansor.graph.constants import folding_before, folding_pass
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.builtin import load_network
 
@@ -40,6 +40,8 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "repeated": lambda r: r.broadcast_to(numbers(1, 3), (5, 3)),
     "joined": lambda r: r.concatenate([numbers(2, 3), numbers(4, 3)], 0),
     "layout": lambda r: r.layout_transform(numbers(8, 4, 3, 2), "OIHW", "HWIO"),
+    "split layout": lambda r: r.layout_transform(numbers(16, 8, 3, 2), "OIHW", "OHWI4i8o"),
+    "split channels": lambda r: r.layout_transform(numbers(2, 8, 3, 5), "NCHW", "NCHW4c"),
     "a part": lambda r: r.TupleGetItem(r.split(numbers(7, 2), [2, 5], 0).astuple(), 1),
     "a field": lambda r: r.TupleGetItem(r.Tuple([r.add(numbers(2), numbers(2)), numbers(3)]), 0),
 }
@@ -62,11 +64,11 @@ def test_the_numbers_are_those_of_tvm(name: str, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     "expression",
     [
-        lambda r: r.layout_transform(numbers(16, 4, 3, 2), "OIHW", "OIHW8o"),
+        lambda r: r.layout_transform(numbers(2, 4, 3, 2, 8), "OIHW8o", "OIHW"),
         lambda r: r.add(numbers(3, kind="int32"), numbers(3, kind="int32")),
         lambda r: r.exp(numbers(3)),
     ],
-    ids=["split axes", "integers", "another operator"],
+    ids=["joined axes", "integers", "another operator"],
 )
 def test_what_is_not_known_here_is_left_to_tvm(
     expression: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
@@ -75,6 +77,22 @@ def test_what_is_not_known_here_is_left_to_tvm(
 
     assert len(operators_of(folds_here(module, monkeypatch))) == 1
     assert operators_of(folding_pass()(module)) == []
+
+
+def test_before_tvm_folds_by_itself_nothing_is_left_to_fold() -> None:
+    tvm = load_tvm()
+    relay, transform = tvm.relay, tvm.transform
+    module = module_of(relay.layout_transform(numbers(16, 8, 3, 2), "OIHW", "OIHW4i8o"))
+    seen: list[list[str]] = []
+
+    def note(module: Any, _: Any) -> Any:
+        seen.append(operators_of(module))
+        return module
+
+    spies = [transform.module_pass(note, opt_level=0, name=name) for name in ("Another", "FoldConstant")]
+    with transform.PassContext(instruments=[folding_before()]):
+        transform.Sequential(spies)(module)
+    assert seen == [["layout_transform"], []]
 
 
 def test_a_network_of_batch_norms_is_folded_as_by_tvm() -> None:
