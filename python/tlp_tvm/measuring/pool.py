@@ -145,6 +145,11 @@ class MeasuringPool(abc.ABC):
         """Spent on measuring so far."""
         return sum(self.spent.values())
 
+    @property
+    def compile_s(self) -> float:
+        """Seconds that a child took to compile a program, in the mean of all so far; 0 before the first."""
+        return self.spent["compile"] * self.settings.children / self._numbers if self._numbers else 0.0
+
     def build(self, inputs: Sequence[Any]) -> list[tuple[int, Outcome]]:
         """Compile programs side by side.
 

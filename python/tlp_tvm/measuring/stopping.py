@@ -64,6 +64,10 @@ class StopOnInterrupt:
         """End so many seconds before the deadline, for what is to be done then."""
         self._kept = seconds
 
+    def move(self, deadline: float | None) -> None:
+        """Have another deadline."""
+        self._deadline = deadline
+
     def end(self) -> None:
         """End at the next `check`, as if the deadline had passed."""
         self._enough = True

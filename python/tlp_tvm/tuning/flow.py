@@ -37,7 +37,7 @@ from tlp_tvm.tuning.tune_observer import Steps, TuneObserver
 from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import UNBOUNDED_TRIALS, TaskResult, TuneResult, TuneSettings, usual_trials
 from tlp_tvm.tuning.tuner_protocol import Tuner
-from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends, tries_within
+from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends, tries_within, tuned_build_s
 
 
 def tune(
@@ -220,7 +220,12 @@ class _Tuning(Steps):
         weights = [int(task["weight"]) for task in self.planned]
         best = tuner.known(folder, history)
         builds = tuner.builds_after if settings.whole else 0
-        deadline = search_ends(self.began, settings.minutes, self.build_s, builds)
+
+        def ends(program_s: float) -> float | None:
+            build_s = tuned_build_s(self.build_s, len(weights), program_s)
+            return search_ends(self.began, settings.minutes, build_s, builds)
+
+        deadline = ends(0.0)
         stop = StopOnInterrupt(deadline)
         gain = None if deadline is None else ExpectedGain(deadline)
         choice_s = tuner.choice_s if settings.whole else 0.0
@@ -231,6 +236,7 @@ class _Tuning(Steps):
 
         def on_estimate(estimate: float) -> None:
             keep_time(progress.without)
+            stop.move(ends(pool.compile_s))
             if gain is not None and gain.note(estimate):
                 stop.end()
 

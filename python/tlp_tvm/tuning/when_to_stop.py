@@ -23,10 +23,21 @@ _MOST_SHARE = 1 / 3
 """Of a tuning's minutes that are kept for builds: with few minutes, fewer other programs are tried."""
 
 _TUNED = 1.5
-"""Times as long as that of the untuned network that a build of the tuned one takes."""
+"""Times as long as that of the untuned network that a build of the tuned one is taken to take, at first."""
 
 _TIMING_S = 10.0
 """Of the networks at the end, all together."""
+
+
+def tuned_build_s(untuned_s: float, tasks: int, program_s: float) -> float:
+    """Seconds that the tuned network takes to build: each of its tasks has a program, which is compiled then.
+
+    Args:
+        untuned_s: seconds that it took untuned.
+        tasks: of the network.
+        program_s: seconds that a program took to compile, in the mean; 0 before any was.
+    """
+    return tasks * program_s if program_s else _TUNED * untuned_s
 
 
 def search_ends(began: float, minutes: float, build_s: float, builds: int) -> float | None:
@@ -35,7 +46,7 @@ def search_ends(began: float, minutes: float, build_s: float, builds: int) -> fl
     Args:
         began: when it began, seconds of some clock.
         minutes: that it may take; 0 for no limit.
-        build_s: seconds that the network took to build, untuned.
+        build_s: seconds that the tuned network takes to build.
         builds: that follow the search, at most.
 
     Returns:
@@ -43,8 +54,8 @@ def search_ends(began: float, minutes: float, build_s: float, builds: int) -> fl
     """
     if not minutes:
         return None
-    whole, each = minutes * 60, _TUNED * build_s
-    for_builds = min(builds * each, max(each, whole * _MOST_SHARE))
+    whole = minutes * 60
+    for_builds = min(builds * build_s, max(build_s, whole * _MOST_SHARE))
     return began + max(whole - for_builds - _TIMING_S, whole * _LEAST_SHARE)
 
 

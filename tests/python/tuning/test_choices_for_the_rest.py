@@ -47,6 +47,8 @@ def test_time_is_kept_for_choosing_in_the_place_of_the_rest(tmp_path: Path) -> N
     stop.keep(100)
     with pytest.raises(Stopped, match="the time of the tuning is over"):
         stop.check()
+    stop.move(time.monotonic() + 200)
+    stop.check()
 
     progress = Progress(tmp_path / "log", [1, 2], 0, [1e-3, np.inf], collections.Counter(), TuneObserver())
     assert progress.without == 1

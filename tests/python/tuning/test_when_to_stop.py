@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends, tries_within
+from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends, tries_within, tuned_build_s
 
 
 def said(estimates: dict[float, float], deadline: float) -> list[bool]:
@@ -41,14 +41,19 @@ def test_the_window_grows_with_the_time() -> None:
 
 def test_measuring_stops_in_time_for_the_builds_that_follow() -> None:
     assert search_ends(1000.0, 0, 15.0, 6) is None
-    assert search_ends(1000.0, 10, 10.0, 6) == 1000 + 600 - 6 * 15 - 10
+    assert search_ends(1000.0, 10, 15.0, 6) == 1000 + 600 - 6 * 15 - 10
     assert search_ends(1000.0, 10, 0.0, 6) == 1000 + 590
 
 
 def test_builds_get_a_third_of_the_minutes_and_one_of_them_more() -> None:
-    assert search_ends(1000.0, 3, 20.0, 6) == 1000 + 180 - 60 - 10
-    assert search_ends(1000.0, 4, 60.0, 6) == 1000 + 240 - 90 - 10
-    assert search_ends(1000.0, 2, 60.0, 6) == 1000 + 60  # half of it at the least
+    assert search_ends(1000.0, 3, 30.0, 6) == 1000 + 180 - 60 - 10
+    assert search_ends(1000.0, 4, 90.0, 6) == 1000 + 240 - 90 - 10
+    assert search_ends(1000.0, 2, 90.0, 6) == 1000 + 60  # half of it at the least
+
+
+def test_a_build_is_foretold_by_the_untuned_one_and_then_by_its_programs() -> None:
+    assert tuned_build_s(10.0, 18, 0.0) == 15.0
+    assert tuned_build_s(10.0, 18, 1.5) == 27.0
 
 
 def test_other_programs_are_tried_while_there_is_time_to_build_them_and_the_fastest() -> None:
