@@ -8,11 +8,7 @@ TVM writes down in words how its axes are laid out.
 from __future__ import annotations
 
 import functools
-from collections import OrderedDict
 from typing import Any
-
-MOST_MODULES = 8
-"""That are remembered at a time, with their constants; those inferred first are forgotten first."""
 
 NETWORKS = 3
 """Level of optimisation from which a `PassContext` may be of a network; single programs have less."""
@@ -24,8 +20,8 @@ class TypedOnce:
     """For TVM: an instrument of passes, which leaves out an inference of types that are known."""
 
     def __init__(self) -> None:
-        """Remember nothing yet."""
-        self._seen: OrderedDict[frozenset[int], list[Any]] = OrderedDict()
+        """Know nothing yet."""
+        self._known: list[Any] = []  # functions, kept so that no other gets the same address
         self._depth = 0
 
     def enter_pass_ctx(self) -> None:
@@ -33,23 +29,21 @@ class TypedOnce:
         self._depth += 1
 
     def exit_pass_ctx(self) -> None:
-        """TVM ends a context; after the outermost one nothing is kept alive."""
+        """TVM ends a context; after the outermost one nothing is kept."""
         self._depth -= 1
         if not self._depth:
-            self._seen.clear()
+            self._known = []
 
     def should_run(self, module: Any, info: Any) -> bool:
         """Whether a pass is to run."""
-        return str(info.name) != _INFERENCE or _key_of(functions_of(module)) not in self._seen
+        if str(info.name) != _INFERENCE or not self._known:
+            return True
+        return _addresses_of(functions_of(module)) != _addresses_of(self._known)
 
     def run_after_pass(self, module: Any, info: Any) -> None:
         """A pass has run."""
-        if str(info.name) != _INFERENCE:
-            return
-        functions = functions_of(module)  # kept, so that no other function gets the same address
-        self._seen[_key_of(functions)] = functions
-        while len(self._seen) > MOST_MODULES:
-            self._seen.popitem(last=False)
+        if str(info.name) == _INFERENCE:
+            self._known = functions_of(module)
 
 
 def functions_of(module: Any) -> list[Any]:
@@ -57,7 +51,7 @@ def functions_of(module: Any) -> list[Any]:
     return [function for _, function in module.functions.items()]
 
 
-def _key_of(functions: list[Any]) -> frozenset[int]:
+def _addresses_of(functions: list[Any]) -> frozenset[int]:
     return frozenset(each.handle.value for each in functions)
 
 

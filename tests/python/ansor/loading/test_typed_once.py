@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tlp_tvm.ansor.loading import typed_once
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.loading.typed_once import NETWORKS, TypedOnce, functions_of
+from tlp_tvm.ansor.loading.typed_once import NETWORKS, TypedOnce
 
 
 def network() -> Any:
@@ -81,19 +80,17 @@ def test_a_network_is_built_to_the_same_with_fewer_inferences(monkeypatch: pytes
         np.testing.assert_array_equal(ours.get_params()[name].numpy(), value.numpy())
 
 
-def test_nothing_is_kept_after_a_context_and_little_within(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(typed_once, "MOST_MODULES", 2)
+def test_the_last_module_is_kept_until_the_context_ends() -> None:
     info = load_tvm().relay.transform.InferType().info
-    modules = [network() for _ in range(3)]
+    modules = [network() for _ in range(2)]
     once = TypedOnce()
     once.enter_pass_ctx()
     once.enter_pass_ctx()
     for module in modules:
         once.run_after_pass(module, info)
 
-    assert [once.should_run(module, info) for module in modules] == [True, False, False]
+    assert [once.should_run(module, info) for module in modules] == [True, False]
     once.exit_pass_ctx()
-    assert not once.should_run(modules[2], info)
+    assert not once.should_run(modules[1], info)
     once.exit_pass_ctx()
-    assert once.should_run(modules[2], info)
-    assert len(functions_of(modules[0])) == 1
+    assert once.should_run(modules[1], info)
