@@ -65,7 +65,7 @@ def timed_once(network: str) -> dict[str, Any]:
 def in_a_process(network: str, way: str) -> dict[str, Any]:
     """The same in a process of its own."""
     command = [sys.executable, __file__, network, "--as", way]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return found
 

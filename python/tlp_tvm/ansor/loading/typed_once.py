@@ -38,16 +38,15 @@ class TypedOnce:
         """Whether a pass is to run."""
         if str(info.name) != _INFERENCE or not self._known:
             return True
-        return _addresses_of(functions_of(module)) != _addresses_of(self._known)
+        return _addresses_of(_functions_of(module)) != _addresses_of(self._known)
 
     def run_after_pass(self, module: Any, info: Any) -> None:
         """A pass has run."""
         if str(info.name) == _INFERENCE:
-            self._known = functions_of(module)
+            self._known = _functions_of(module)
 
 
-def functions_of(module: Any) -> list[Any]:
-    """All functions of a module."""
+def _functions_of(module: Any) -> list[Any]:
     return [function for _, function in module.functions.items()]
 
 
@@ -63,7 +62,7 @@ def infer_once(tvm: Any) -> None:
     """
     if not hasattr(tvm, "instrument"):
         return
-    once = instrument(tvm)
+    once = tvm.instrument.pass_instrument(TypedOnce)()
     context = tvm.transform.PassContext
     begin = context.__init__
 
@@ -75,12 +74,3 @@ def infer_once(tvm: Any) -> None:
         begin(self, *values, **options)
 
     context.__init__ = with_once
-
-
-def instrument(tvm: Any) -> Any:
-    """A `TypedOnce` as TVM takes it.
-
-    Args:
-        tvm: the module.
-    """
-    return tvm.instrument.pass_instrument(TypedOnce)()

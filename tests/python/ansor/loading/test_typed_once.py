@@ -13,7 +13,7 @@ from tlp_tvm.ansor.loading.typed_once import NETWORKS, TypedOnce
 
 
 def network() -> Any:
-    """A convolution with its bias and activation, as a module."""
+    """A convolution and its activation, as a module."""
     relay, tvm = load_tvm().relay, load_tvm()
     image = relay.var("image", shape=(1, 8, 12, 12))
     weight = relay.const(np.random.default_rng(0).random((16, 8, 3, 3), np.float32))
@@ -32,8 +32,8 @@ def counter() -> tuple[Any, collections.Counter[str]]:
     return load_tvm().instrument.pass_instrument(Counts)(), ran
 
 
-def renamed(module: Any, _: Any) -> Any:
-    """Another function, which does the same."""
+def changed(module: Any, _: Any) -> Any:
+    """Another function, which gives the same."""
     relay, tvm = load_tvm().relay, load_tvm()
     main = module["main"]
     return tvm.IRModule.from_expr(relay.Function(main.params, relay.nn.relu(main.body)))
@@ -42,7 +42,7 @@ def renamed(module: Any, _: Any) -> Any:
 def test_types_are_inferred_once_until_something_changes() -> None:
     tvm = load_tvm()
     infer = tvm.relay.transform.InferType()
-    change = tvm.transform.module_pass(renamed, opt_level=0, name="Renamed")
+    change = tvm.transform.module_pass(changed, opt_level=0, name="Changed")
     counts, ran = counter()
     with tvm.transform.PassContext(opt_level=NETWORKS, instruments=[counts]):
         after = tvm.transform.Sequential([infer, infer, infer, change, infer, infer])(network())
