@@ -22,15 +22,10 @@ class StopOnInterrupt:
     Outside the main thread, where Python allows no signal handlers, it only ever does what `request` asks.
     """
 
-    def __init__(self, deadline: float | None = None) -> None:
-        """Begin.
-
-        Args:
-            deadline: of `time.monotonic`, after which `check` raises too; None for none.
-        """
+    def __init__(self) -> None:
+        """Begin, without a deadline."""
         self._requested = threading.Event()
-        self._deadline = deadline
-        self._kept = 0.0
+        self._deadline: float | None = None
         self._enough = False
         self._previous: Any = None
 
@@ -53,19 +48,15 @@ class StopOnInterrupt:
     @property
     def time_is_up(self) -> bool:
         """Whether the deadline has passed or enough was done, and nobody asked to stop."""
-        passed = self._deadline is not None and time.monotonic() >= self._deadline - self._kept
+        passed = self._deadline is not None and time.monotonic() >= self._deadline
         return (passed or self._enough) and not self.requested
 
     def request(self) -> None:
         """Stop at the next `check`."""
         self._requested.set()
 
-    def keep(self, seconds: float) -> None:
-        """End so many seconds before the deadline, for what is to be done then."""
-        self._kept = seconds
-
-    def move(self, deadline: float | None) -> None:
-        """Have another deadline."""
+    def end_at(self, deadline: float | None) -> None:
+        """Have this deadline, of `time.monotonic`, after which `check` raises too; None for none."""
         self._deadline = deadline
 
     def end(self) -> None:

@@ -225,24 +225,25 @@ class _Tuning(Steps):
             build_s = tuned_build_s(self.build_s, len(weights), program_s)
             return search_ends(self.began, settings.minutes, build_s, builds)
 
-        deadline = ends(0.0)
-        stop = StopOnInterrupt(deadline)
-        gain = None if deadline is None else ExpectedGain(deadline)
+        stop, gain = StopOnInterrupt(), ExpectedGain()
         choice_s = tuner.choice_s if settings.whole else 0.0
-        at_most = max(0.0, (deadline or 0.0) - time.monotonic()) / 2
+        at_most = max(0.0, (ends(0.0) or 0.0) - time.monotonic()) / 2
 
-        def keep_time(without: int) -> None:
-            stop.keep(min(at_most, choice_s * without))
+        def keep_time(program_s: float) -> float | None:
+            deadline = ends(program_s)
+            if deadline is not None:
+                deadline -= min(at_most, choice_s * progress.without)
+            stop.end_at(deadline)
+            return deadline
 
         def on_estimate(estimate: float) -> None:
-            keep_time(progress.without)
-            stop.move(ends(pool.compile_s))
-            if gain is not None and gain.note(estimate):
+            deadline = keep_time(pool.compile_s)
+            if deadline is not None and gain.note(estimate, deadline):
                 stop.end()
 
         known = (len(history), best)
         progress = Progress(folder.log, weights, *known, self.failures, self.observer, on_estimate)
-        keep_time(progress.without)
+        keep_time(0.0)
         with ExitStack() as stack:
             output = stack.enter_context(folder.tvm_log.open("ab"))
             if settings.hide_messages:

@@ -74,23 +74,18 @@ def tries_within(left_s: float, build_s: float, most: int) -> int:
 class ExpectedGain:
     """The network's estimated latency over time, and what it foretells."""
 
-    def __init__(self, deadline: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin.
-
-        Args:
-            deadline: when the tuning ends in any case, as `clock` has it.
-            clock: seconds.
-        """
-        self._deadline = deadline
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin; `clock` gives seconds."""
         self._clock = clock
         self._began = math.nan
         self._seen: deque[tuple[float, float]] = deque()
 
-    def note(self, estimate: float) -> bool:
+    def note(self, estimate: float, deadline: float) -> bool:
         """Take in the estimate after a measurement.
 
         Args:
             estimate: latency of the network, seconds; infinity before every task has a program.
+            deadline: when measuring ends in any case, as the clock has it.
 
         Returns:
             Whether less than `LEAST_GAIN` is expected of the time that is left.
@@ -108,4 +103,4 @@ class ExpectedGain:
         if now - since < window:
             return False
         rate = math.log(before / estimate) / (now - since)
-        return rate * (self._deadline - now) < LEAST_GAIN
+        return rate * (deadline - now) < LEAST_GAIN

@@ -42,12 +42,13 @@ def test_tasks_that_the_time_did_not_reach_get_what_the_model_chooses(
 
 
 def test_time_is_kept_for_choosing_in_the_place_of_the_rest(tmp_path: Path) -> None:
-    stop = StopOnInterrupt(time.monotonic() + 100)
+    stop = StopOnInterrupt()
+    stop.end_at(time.monotonic() + 100)
     stop.check()
-    stop.keep(100)
+    stop.end_at(time.monotonic())
     with pytest.raises(Stopped, match="the time of the tuning is over"):
         stop.check()
-    stop.move(time.monotonic() + 200)
+    stop.end_at(time.monotonic() + 200)
     stop.check()
 
     progress = Progress(tmp_path / "log", [1, 2], 0, [1e-3, np.inf], collections.Counter(), TuneObserver())

@@ -10,11 +10,11 @@ from tlp_tvm.tuning.when_to_stop import ExpectedGain, search_ends, tries_within,
 def said(estimates: dict[float, float], deadline: float) -> list[bool]:
     """What is said after each estimate, noted at its second."""
     now = [0.0]
-    gain = ExpectedGain(deadline, lambda: now[0])
+    gain = ExpectedGain(lambda: now[0])
     answers = []
     for second, estimate in estimates.items():
         now[0] = second
-        answers.append(gain.note(estimate))
+        answers.append(gain.note(estimate, deadline))
     return answers
 
 
