@@ -56,10 +56,10 @@ def rebuilt_tasks(
     while network := most_wanted(wanted.values(), tried):
         tried.add(network)
         tries = of_files if is_network_file(network) else ways
+        tell(f"per-store features: splitting {network} into tasks, {len(wanted)} still to be found")
         for way in list(tries):
             if not any(network in weights for weights in wanted.values()):
                 break
-            tell(f"per-store features: splitting {network} into tasks, {len(wanted)} still to be found")
             found = [
                 task
                 for task in _tasks_of(network, *way)
