@@ -42,8 +42,12 @@ def save_checkpoint(
 
     Returns:
         The description as written, with the digest of the weights.
+
+    Raises:
+        ModelFileError: the weights are not of such a network, or not finite; nothing is written.
     """
     place = Path(folder)
+    check_weights(config.settings, weights, str(place / WEIGHTS))
     place.mkdir(parents=True, exist_ok=True)
     data = safetensors.torch.save({name: tensor.cpu().contiguous() for name, tensor in weights.items()})
     digest = {"file": WEIGHTS, "sha256": hashlib.sha256(data).hexdigest()}

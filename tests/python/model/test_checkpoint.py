@@ -85,6 +85,16 @@ def test_a_failed_write_keeps_the_old_model(folder: Path, monkeypatch: pytest.Mo
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
 
 
+def test_weights_that_could_not_be_read_again_are_not_written(folder: Path) -> None:
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    (config, network), (_, other) = tiny_config(), tiny_config(layers=2)
+    endless = {name: torch.full_like(tensor, torch.inf) for name, tensor in network.state_dict().items()}
+    for weights, sentence in ((other.state_dict(), "expected the tensors of 1 layers"), (endless, "finite")):
+        with pytest.raises(ModelFileError, match=sentence):
+            save_checkpoint(folder, config, weights)
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+
+
 def test_no_such_model(tmp_path: Path) -> None:
     assert refused("nosuch") == (
         f"nosuch: expected a shipped model ({', '.join(shipped_models())}), a checkpoint folder or an "
