@@ -64,15 +64,14 @@ def changed(content: Any, path: tuple[Any, ...]) -> Any:
     return copy
 
 
-AT_ONCE = 8
-"""Places of a file that have markup on one page: a page draws pictures, which takes most of a second."""
-
-
 Places = list[tuple[Any, ...]]
 
 
-def pages_of(folder: Path, name: str) -> Iterator[tuple[Places, str]]:
-    """Pages of a run or comparison with markup at every place of its file; refused ones are not."""
+def pages_of(folder: Path, name: str, at_once: int) -> Iterator[tuple[Places, str]]:
+    """Pages of a run or comparison with markup at every place of its file; refused ones are not.
+
+    So many places at once, as a page draws pictures, which takes most of a second.
+    """
     content = json.loads((folder / name).read_text())
 
     def alter(places: Places) -> None:
@@ -94,7 +93,7 @@ def pages_of(folder: Path, name: str) -> Iterator[tuple[Places, str]]:
     with pytest.MonkeyPatch.context() as patch:  # no pictures while it is found out which are refused
         patch.setattr("matplotlib.figure.Figure.savefig", lambda self, out, **_: out.write("<svg>"))
         taken = [place for place in leaves(content) for _ in shown([place])]
-    apart = -(-len(taken) // AT_ONCE)  # neighbours are often names of one legend, which has room for few
+    apart = -(-len(taken) // at_once)  # neighbours are often names of one legend, which has room for few
     for first in range(apart):
         yield from shown(taken[first::apart])
 
@@ -106,13 +105,12 @@ def assert_text(pages: Iterator[tuple[Places, str]], least: int) -> None:
     assert sum(len(places) for places, _ in shown) > least
 
 
-@pytest.mark.filterwarnings("ignore:constrained_layout not applied")  # so many long names leave no room
 def test_a_comparison_shows_markup_as_text(tmp_path: Path) -> None:
-    assert_text(pages_of(write_comparison(tmp_path / "run"), "comparison.json"), 20)
+    assert_text(pages_of(write_comparison(tmp_path / "run"), "comparison.json", 2), 20)
 
 
 def test_a_tuning_run_shows_markup_as_text(tmp_path: Path) -> None:
-    assert_text(pages_of(whole_run(tmp_path / "run"), "run.json"), 40)
+    assert_text(pages_of(whole_run(tmp_path / "run"), "run.json", 8), 40)
 
 
 @pytest.mark.parametrize(
