@@ -229,7 +229,7 @@ class _Tuning(Steps):
         choice_s = tuner.choice_s if settings.whole else 0.0
         at_most = max(0.0, (ends(0.0) or 0.0) - time.monotonic()) / 2
 
-        def keep_time(program_s: float) -> float | None:
+        def move_end(program_s: float) -> float | None:
             deadline = ends(program_s)
             if deadline is not None:
                 deadline -= min(at_most, choice_s * progress.without)
@@ -237,13 +237,13 @@ class _Tuning(Steps):
             return deadline
 
         def on_estimate(estimate: float) -> None:
-            deadline = keep_time(pool.compile_s)
+            deadline = move_end(pool.compile_s)
             if deadline is not None and gain.note(estimate, deadline):
                 stop.end()
 
         known = (len(history), best)
         progress = Progress(folder.log, weights, *known, self.failures, self.observer, on_estimate)
-        keep_time(0.0)
+        move_end(0.0)
         with ExitStack() as stack:
             output = stack.enter_context(folder.tvm_log.open("ab"))
             if settings.hide_messages:
