@@ -6,6 +6,7 @@ has no result here is left to TVM's own pass.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -20,6 +21,9 @@ Array = NDArray[Any]
 
 _AXIS = re.compile(r"(\d*)([A-Za-z])")
 """Of a layout: the size of a part, in small letters, and the axis."""
+
+_PART = re.compile(r"(\d+)(\D+)")
+"""The same of a layout of Ansor's, as "2ff3ry3rx16ff": every part has a size."""
 
 _FOLDS = "FoldConstant"
 
@@ -62,28 +66,39 @@ def _folded(module: Any) -> Any:
             made[expression] = _with_arguments(expression, arguments) if value is None else value
         elif isinstance(expression, relay.Tuple):
             fields = [made.get(each, each) for each in expression.fields]
-            made[expression] = expression if _same(fields, expression.fields) else relay.Tuple(fields)
+            changed = not _same(fields, expression.fields)
+            made[expression] = _with_fields("Tuple", expression, fields) if changed else expression
         elif isinstance(expression, relay.TupleGetItem):
             whole = made.get(expression.tuple_value, expression.tuple_value)
             if isinstance(whole, relay.Tuple):
                 made[expression] = whole.fields[expression.index]
             else:
                 same = whole.same_as(expression.tuple_value)
-                made[expression] = expression if same else relay.TupleGetItem(whole, expression.index)
+                index = expression.index
+                made[expression] = (
+                    expression if same else _with_fields("TupleGetItem", expression, whole, index)
+                )
 
     relay.analysis.post_order_visit(main.body, visit)
     body = made.get(main.body, main.body)
     if body.same_as(main.body):
         return module
-    return tvm.IRModule(
-        {**module.functions, module.get_global_var("main"): relay.Function(main.params, body)}
-    )
+    folded = _with_fields("Function", main, main.params, body)
+    return tvm.IRModule({**module.functions, module.get_global_var("main"): folded})
 
 
 def _with_arguments(call: Any, arguments: list[Any]) -> Any:
     if _same(arguments, call.args):
         return call
-    return load_tvm().relay.Call(call.op, arguments, call.attrs, call.type_args)
+    return _with_fields("Call", call, call.op, arguments, call.attrs, call.type_args)
+
+
+def _with_fields(kind: str, original: Any, *fields: Any) -> Any:
+    """The same expression of other fields, on the device that TVM has planned; old ones do not plan here."""
+    relay = load_tvm().relay
+    home = relay.function if kind == "Function" else relay.expr
+    copied = getattr(home, f"{kind}WithFields", None)
+    return copied(original, *fields) if copied else getattr(relay, kind)(*fields)
 
 
 def _same(some: Any, others: Any) -> bool:
@@ -98,7 +113,7 @@ def _value(call: Any, arguments: list[Any]) -> Any:
     relay = load_tvm().relay
     name, operands = str(call.op.name), arguments
     if name == "split" and isinstance(arguments[0], relay.Constant):
-        return relay.Tuple([relay.const(each) for each in _parts(call, arguments[0].data.numpy())])
+        return relay.Tuple([_constant(each, call) for each in _parts(call, arguments[0].data.numpy())])
     if not isinstance(call.checked_type, relay.TensorType):
         return None
     if name == "concatenate" and isinstance(arguments[0], relay.Tuple):
@@ -111,13 +126,21 @@ def _value(call: Any, arguments: list[Any]) -> Any:
     kind = str(call.checked_type.dtype)
     if found.shape != shape_of(call) or str(found.dtype) != kind:
         return None
-    return relay.const(np.ascontiguousarray(found), kind)
+    return _constant(found, call)
+
+
+def _constant(value: Array, call: Any) -> Any:
+    """A constant in the place of a call, on its device if TVM has planned that."""
+    relay = load_tvm().relay
+    found = relay.const(np.ascontiguousarray(value), str(value.dtype))
+    device = getattr(call, "virtual_device_", None)
+    return relay.expr.ConstantWithFields(found, found.data, device) if device else found
 
 
 def _parts(call: Any, value: Array) -> list[Array]:
     axis = int(call.attrs.axis)
     ends = np.cumsum([int(part.shape[axis]) for part in call.checked_type.fields])[:-1]
-    return [np.ascontiguousarray(part) for part in np.split(value, ends, axis)]
+    return np.split(value, ends, axis)
 
 
 def _evaluated(name: str, call: Any, values: list[Array]) -> Array | None:
@@ -125,6 +148,10 @@ def _evaluated(name: str, call: Any, values: list[Array]) -> Array | None:
         return np.concatenate(values, axis=int(call.attrs.axis))
     if name == "layout_transform":
         return _in_layout(values[0], str(call.attrs.src_layout), str(call.attrs.dst_layout))
+    if name == "auto_scheduler_layout_transform":
+        return _in_parts(values[0], str(call.attrs.src_layout), str(call.attrs.dst_layout))
+    if name == "nn.contrib_conv2d_winograd_weight_transform":
+        return _for_winograd(values[0], int(call.attrs.tile_size))
     return evaluated(name, values, shape_of(call), getattr(call.attrs, "axes", None))
 
 
@@ -148,3 +175,39 @@ def _in_layout(value: Array, before: str, after: str) -> Array | None:
         names += axis + axis.lower() * bool(size)
         extents += [extent // size, size] if size else [extent]
     return np.transpose(value.reshape(extents), [names.index(axis) for axis, _ in wanted])
+
+
+def _in_parts(value: Array, before: str, after: str) -> Array | None:
+    """A weight whose axes are cut into parts, as a program of Ansor's reads them.
+
+    None where `before` is cut already, or a part is missing.
+    """
+    whole = [(axis, int(size)) for size, axis in _PART.findall(before)]
+    parts = [(axis, int(size)) for size, axis in _PART.findall(after)]
+    by_axis = {axis: [i for i, (part, _) in enumerate(parts) if part == axis] for axis, _ in whole}
+    if len(by_axis) != len(whole) or tuple(size for _, size in whole) != value.shape:
+        return None
+    if any(math.prod(parts[i][1] for i in by_axis[axis]) != size for axis, size in whole):
+        return None
+    cut = [i for axis, _ in whole for i in by_axis[axis]]
+    if len(cut) != len(parts):
+        return None
+    return np.transpose(value.reshape([parts[i][1] for i in cut]), np.argsort(cut))
+
+
+def _for_winograd(weight: Array, tile: int) -> Array | None:
+    """Weights (O, I, k, k) of a convolution that computes tiles of `tile` x `tile` pixels in Winograd's way.
+
+    Returns:
+        (tile + k - 1, tile + k - 1, O, I); None for other numbers than floats, or where TVM names its
+        matrices otherwise.
+    """
+    util = load_tvm().topi.nn.winograd_util
+    taps = weight.shape[-1]
+    if weight.dtype.kind != "f" or not hasattr(util, "_cook_toom_convolution"):
+        return None
+    points = util._interpolation_points(tile + taps - 2)
+    matrix = util._cook_toom_convolution(points, tile, taps)[2].astype(weight.dtype).astype(np.float64)
+    rows = weight.reshape(-1, taps * taps).astype(np.float64) @ np.kron(matrix, matrix).T
+    tiles = rows.reshape(*weight.shape[:2], len(matrix), len(matrix))
+    return np.asarray(np.moveaxis(tiles, (2, 3), (0, 1)), weight.dtype)

@@ -8,12 +8,31 @@ TVM writes down in words how its axes are laid out.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 NETWORKS = 3
 """Level of optimisation from which a `PassContext` may be of a network; single programs have less."""
 
 _INFERENCE = "InferType"
+
+_others: list[Any] = []
+"""Instruments that contexts of networks have besides, for now."""
+
+
+@contextmanager
+def with_instrument(instrument: Any) -> Iterator[None]:
+    """Have an instrument in contexts of networks that begin within this one, in any thread.
+
+    Args:
+        instrument: of passes, as TVM makes them.
+    """
+    _others.append(instrument)
+    try:
+        yield
+    finally:
+        _others.remove(instrument)
 
 
 class TypedOnce:
@@ -70,7 +89,7 @@ def infer_once(tvm: Any) -> None:
     def with_once(self: Any, *values: Any, **options: Any) -> None:
         level = values[0] if values else options.get("opt_level", 0)
         if level >= NETWORKS and len(values) <= 1:
-            options["instruments"] = [*(options.get("instruments") or ()), once]
+            options["instruments"] = [*(options.get("instruments") or ()), *_others, once]
         begin(self, *values, **options)
 
     context.__init__ = with_once

@@ -119,7 +119,7 @@ def _build_tuned(
     settings = of_a_network(tvm, kind, prepared.needless, code == FOLDED)
     built_for = unoptimised(tvm, target) if newly else target
     try:
-        with context, tvm.transform.PassContext(**settings):
+        with context, tvm.transform.PassContext(**settings, instruments=[folding_before()]):
             built = tvm.relay.build(prepared.module, target=built_for, params=prepared.parameters)
     finally:
         fallback.verbose = verbose

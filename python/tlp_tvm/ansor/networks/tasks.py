@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tlp_tvm.ansor.graph.constants import folding_before
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.loading.typed_once import with_instrument
 from tlp_tvm.ansor.networks.builtin import load_network
 
 NVIDIA_GPU = {
@@ -42,7 +44,7 @@ def extract_tasks(network: Any, target: str, hardware: Any = None) -> tuple[list
     tvm = load_tvm()
     module, parameters = load_network(network)[:2] if isinstance(network, str) else network
     hardware = hardware or hardware_without_driver(target)
-    with _silent_threads():
+    with _silent_threads(), with_instrument(folding_before()):
         tasks, weights = tvm.auto_scheduler.extract_tasks(
             module["main"], parameters, target, hardware_params=hardware
         )

@@ -42,6 +42,9 @@ EXPRESSIONS: dict[str, Callable[[Any], Any]] = {
     "layout": lambda r: r.layout_transform(numbers(8, 4, 3, 2), "OIHW", "HWIO"),
     "split layout": lambda r: r.layout_transform(numbers(16, 8, 3, 2), "OIHW", "OHWI4i8o"),
     "split channels": lambda r: r.layout_transform(numbers(2, 8, 3, 5), "NCHW", "NCHW4c"),
+    "layout of a program": lambda r: r.op.transform._make.auto_scheduler_layout_transform(
+        numbers(3, 2, 8, 32), "3ry2rx8rc32ff", "2ff3ry1rx4rc1ff2rx2rc16ff"
+    ),
     "a part": lambda r: r.TupleGetItem(r.split(numbers(7, 2), [2, 5], 0).astuple(), 1),
     "a field": lambda r: r.TupleGetItem(r.Tuple([r.add(numbers(2), numbers(2)), numbers(3)]), 0),
 }
@@ -61,14 +64,29 @@ def test_the_numbers_are_those_of_tvm(name: str, monkeypatch: pytest.MonkeyPatch
     assert ours.data.dtype == tvms.data.dtype
 
 
+@pytest.mark.parametrize(("taps", "tile"), [(3, 4), (3, 2), (5, 2)])
+def test_weights_for_winograd_are_those_of_tvm_but_for_its_rounding(
+    taps: int, tile: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    relay = load_tvm().relay
+    transform = relay.nn.contrib_conv2d_winograd_weight_transform
+    x = relay.var("x", shape=(), dtype="float32")
+    module = module_of(relay.add(transform(numbers(8, 4, taps, taps), tile), x))
+
+    ours = folds_here(module, monkeypatch)["main"].body.args[0].data.numpy()
+    tvms = relay.transform.FoldConstant()(relay.transform.InferType()(module))["main"].body.args[0]
+    np.testing.assert_allclose(ours, tvms.data.numpy(), rtol=1e-6, atol=1e-6 * np.abs(ours).max())
+
+
 @pytest.mark.parametrize(
     "expression",
     [
         lambda r: r.layout_transform(numbers(2, 4, 3, 2, 8), "OIHW8o", "OIHW"),
+        lambda r: r.op.transform._make.auto_scheduler_layout_transform(numbers(4, 2, 8), "4a2a8b", "8a8b"),
         lambda r: r.add(numbers(3, kind="int32"), numbers(3, kind="int32")),
         lambda r: r.exp(numbers(3)),
     ],
-    ids=["joined axes", "integers", "another operator"],
+    ids=["joined axes", "joined parts", "integers", "another operator"],
 )
 def test_what_is_not_known_here_is_left_to_tvm(
     expression: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch

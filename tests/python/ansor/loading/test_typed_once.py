@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.loading.typed_once import NETWORKS, TypedOnce
+from tlp_tvm.ansor.loading.typed_once import NETWORKS, TypedOnce, with_instrument
 
 
 def network() -> Any:
@@ -49,6 +49,19 @@ def test_types_are_inferred_once_until_something_changes() -> None:
 
     assert ran["InferType"] == 2
     assert str(after["main"].checked_type.ret_type.shape) == "[1, 16, 12, 12]"
+
+
+def test_contexts_that_begin_meanwhile_have_another_instrument() -> None:
+    tvm = load_tvm()
+    infer = tvm.relay.transform.InferType()
+    counts, ran = counter()
+    for level in (NETWORKS, NETWORKS - 1):
+        with with_instrument(counts), tvm.transform.PassContext(opt_level=level):
+            infer(network())
+        with tvm.transform.PassContext(opt_level=level):
+            infer(network())
+
+    assert ran["InferType"] == 1
 
 
 def test_contexts_of_single_programs_are_as_tvm_has_them() -> None:
