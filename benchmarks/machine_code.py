@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from steadiness import latencies
 
+from tlp_tvm.ansor.compiling.kept_code import CodeOf
 from tlp_tvm.ansor.compiling.newer_llvm import newer_llvm
 from tlp_tvm.ansor.graph.pipeline import Prepared, left_out_of, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
@@ -75,7 +76,7 @@ class Run:
         keys = {str(task.workload_key) for task in self.tasks}
         best = self.folder / "best.json"
         with quiet_builds(), self.prepared.operators():
-            return build_tuned(self.prepared, self.target, best, self.kept, keys, code)[0]
+            return build_tuned(self.prepared, self.target, best, self.kept, keys, CodeOf(code))[0]
 
     def fastest(self, count: int) -> list[tuple[str, Any]]:
         """Of each task, by its key, so many programs with the lowest labels."""

@@ -31,6 +31,7 @@ from threads_in_turn import Searching, Turns
 from whole_contenders import CONTENDERS, prepare_models, search_by
 from whole_pages import Groups, mean_of, write_tables
 
+from tlp_tvm.ansor.compiling.kept_code import CodeOf
 from tlp_tvm.ansor.graph.pipeline import Prepared, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.loops import share_loops_of
@@ -81,7 +82,7 @@ class Network:
             log = Path(folder) / "best.json"
             log.write_text("".join(line for _, _, line in best.values()))
             keys = set(self.keys)
-            return build_tuned(self.prepared, self.target, log, self.kept, keys, self.how.code)[0]
+            return build_tuned(self.prepared, self.target, log, self.kept, keys, CodeOf(self.how.code))[0]
 
 
 def searched(network: Network, trials: int, seed: int, models: Path, platform: str) -> list[Searching]:

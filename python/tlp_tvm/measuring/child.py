@@ -82,6 +82,7 @@ class Outcome:
         message: the last line of the error.
         seconds: spent on it.
         doubtful: whether the machine was slower than before while it was timed; the child still has it.
+        code: of a compiled program, where the framework can use it again.
     """
 
     costs: tuple[float, ...]
@@ -89,6 +90,7 @@ class Outcome:
     message: str
     seconds: float
     doubtful: bool = False
+    code: Any = None
 
 
 _yardsticks = Yardsticks()

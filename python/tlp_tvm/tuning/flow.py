@@ -222,12 +222,10 @@ class _Tuning(Steps):
         builds = tuner.builds_after if settings.whole else 0
 
         def ends(program_s: float) -> float | None:
-            build_s = tuned_build_s(self.build_s, len(weights), program_s)
+            again = tuner.compiled_again(progress.best)
+            compiled = len(weights) if again is None else again
+            build_s = tuned_build_s(self.build_s, compiled, program_s, again is not None)
             return search_ends(self.began, settings.minutes, build_s, builds)
-
-        stop, gain = StopOnInterrupt(), ExpectedGain()
-        choice_s = tuner.choice_s if settings.whole else 0.0
-        at_most = max(0.0, (ends(0.0) or 0.0) - time.monotonic()) / 2
 
         def move_end(program_s: float) -> float | None:
             deadline = ends(program_s)
@@ -241,8 +239,11 @@ class _Tuning(Steps):
             if deadline is not None and gain.note(estimate, deadline):
                 stop.end()
 
+        stop, gain = StopOnInterrupt(), ExpectedGain()
         known = (len(history), best)
         progress = Progress(folder.log, weights, *known, self.failures, self.observer, on_estimate)
+        choice_s = tuner.choice_s if settings.whole else 0.0
+        at_most = max(0.0, (ends(0.0) or 0.0) - time.monotonic()) / 2
         move_end(0.0)
         with ExitStack() as stack:
             output = stack.enter_context(folder.tvm_log.open("ab"))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tlp_tvm.errors import TuningError
 from tlp_tvm.logs import append_line
@@ -71,6 +72,11 @@ class Progress:
         estimate = float(self._best @ self._weights)
         self._observer.measured(self.trials, estimate, self._failures)
         self._on_estimate(estimate)
+
+    @property
+    def best(self) -> NDArray[np.float64]:
+        """Latency of each task in seconds so far; infinity for one without a program that ran."""
+        return self._best
 
     @property
     def without(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -79,6 +79,17 @@ class Tuner(Protocol):
 
         Raises:
             TuningError: the framework cannot.
+        """
+        ...
+
+    def compiled_again(self, best: Iterable[float]) -> int | None:
+        """How many tasks' programs are compiled again when the network is built of the fastest.
+
+        Args:
+            best: latency of each task's fastest program, seconds; infinity for a task without one.
+
+        Returns:
+            None where all are.
         """
         ...
 

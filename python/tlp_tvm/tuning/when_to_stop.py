@@ -25,19 +25,25 @@ _MOST_SHARE = 1 / 3
 _TUNED = 1.5
 """Times as long as that of the untuned network that a build of the tuned one is taken to take, at first."""
 
+_LINKED = 0.6
+"""The same of one that is linked from programs that were compiled before."""
+
 _TIMING_S = 10.0
 """Of the networks at the end, all together."""
 
 
-def tuned_build_s(untuned_s: float, tasks: int, program_s: float) -> float:
-    """Seconds that the tuned network takes to build: each of its tasks has a program, which is compiled then.
+def tuned_build_s(untuned_s: float, compiled: int, program_s: float, linked: bool = False) -> float:
+    """Seconds that the tuned network takes to build.
 
     Args:
         untuned_s: seconds that it took untuned.
-        tasks: of the network.
+        compiled: tasks whose programs are compiled then.
         program_s: seconds that a program took to compile, in the mean; 0 before any was.
+        linked: whether the code of the others is at hand.
     """
-    return tasks * program_s if program_s else _TUNED * untuned_s
+    if not program_s:
+        return _TUNED * untuned_s
+    return compiled * program_s + (_LINKED * untuned_s if linked else 0.0)
 
 
 def search_ends(began: float, minutes: float, build_s: float, builds: int) -> float | None:

@@ -7,14 +7,20 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from small_tunings import TASKS, settings
 
 from exported import SHAPE, conv_net, export_onnx, image
 from scorers import LinearScorer
 from tlp_tvm.ansor import load_tuned
+from tlp_tvm.ansor.compiling import newer_network
+from tlp_tvm.ansor.compiling.kept_code import name_of
+from tlp_tvm.ansor.compiling.linking import Linked
+from tlp_tvm.ansor.compiling.newer_llvm import compiled_newly
 from tlp_tvm.errors import TuningError
 from tlp_tvm.machine.loop_threads import VARIABLE
 from tlp_tvm.measuring.child import Timing
@@ -117,3 +123,20 @@ def test_a_folder_without_a_tuned_network_is_refused(result: TuneResult, tmp_pat
     (tmp_path / "tuned.json").write_text(text.replace('"format_version": 1', '"format_version": 9'))
     with pytest.raises(TuningError, match="expected format_version 1, found 9; install a newer tlp-tvm"):
         load_tuned(tmp_path)
+
+
+def test_a_tuning_links_what_it_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    functions: list[dict[str, Linked]] = []
+
+    def spy(tvm: Any, bitcode: bytes, found: dict[str, Linked]) -> Any:
+        functions.append(found)
+        return compiled_newly(tvm, bitcode, found)
+
+    monkeypatch.setattr(newer_network, "compiled_newly", spy)
+    result = tune_network(settings(tmp_path))
+
+    assert result.end_to_end is not None
+    assert result.end_to_end.difference < 1e-4
+    assert len(functions[0]) == TASKS
+    programs = {name_of(json.loads(line)["i"]) for line in (tmp_path / "log.json").read_text().splitlines()}
+    assert {each.code.name for found in functions for each in found.values()} <= programs

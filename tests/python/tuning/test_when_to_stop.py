@@ -54,6 +54,8 @@ def test_builds_get_a_third_of_the_minutes_and_one_of_them_more() -> None:
 def test_a_build_is_foretold_by_the_untuned_one_and_then_by_its_programs() -> None:
     assert tuned_build_s(10.0, 18, 0.0) == 15.0
     assert tuned_build_s(10.0, 18, 1.5) == 27.0
+    assert tuned_build_s(10.0, 18, 0.0, linked=True) == 15.0
+    assert tuned_build_s(10.0, 2, 1.5, linked=True) == 9.0
 
 
 def test_other_programs_are_tried_while_there_is_time_to_build_them_and_the_fastest() -> None:

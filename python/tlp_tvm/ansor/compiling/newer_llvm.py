@@ -10,11 +10,12 @@ from __future__ import annotations
 import functools
 import re
 import shutil
-import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tlp_tvm.ansor.compiling.linking import Linked, calls, joined, run_linker
 from tlp_tvm.measuring.code_kinds import is_tvms_own
 
 _SPEED = 2
@@ -88,12 +89,15 @@ def bitcode_of(library: Any) -> bytes:
         return file.read_bytes()
 
 
-def compiled_newly(tvm: Any, bitcode: bytes) -> tuple[Any, bytes]:
+def compiled_newly(
+    tvm: Any, bitcode: bytes, functions: Mapping[str, Linked] | None = None
+) -> tuple[Any, bytes]:
     """Compile what TVM built for an `unoptimised` target.
 
     Args:
         tvm: the module.
         bitcode: of the functions.
+        functions: those among them that programs compute which are compiled already.
 
     Returns:
         TVM's module of the same functions, and the object file that it was linked from.
@@ -101,20 +105,30 @@ def compiled_newly(tvm: Any, bitcode: bytes) -> tuple[Any, bytes]:
     Raises:
         RuntimeError: LLVM or the linker refuses it.
     """
-    with tempfile.TemporaryDirectory(prefix="tlp-tvm-") as folder:
-        linked = Path(folder) / "functions.so"
-        code = _object_of(bitcode)
-        file = Path(folder) / "functions.o"
+    with tempfile.TemporaryDirectory(prefix="tlp-tvm-") as name:
+        folder = Path(name)
+        code = _object_of(_calling(functions, bitcode) if functions else bitcode)
+        if functions:
+            programs = {each.code.name: each.code.object_file for each in functions.values()}
+            code = joined([code, *programs.values()], folder)
+        file = folder / "functions.o"
         file.write_bytes(code)
-        found = subprocess.run(
-            ["ld", "-shared", "-o", str(linked), str(file)], capture_output=True, text=True, check=False
-        )
-        if found.returncode:
-            said = " ".join(found.stderr.split())
-            raise RuntimeError(
-                f"expected functions that ld links, found: {said}; without llvmlite, TVM's own LLVM compiles"
-            )
-        return tvm.runtime.load_module(str(linked)), code  # the file is not needed once it is loaded
+        run_linker("-shared", folder / "functions.so", [file])
+        # the file is not needed once it is loaded
+        return tvm.runtime.load_module(str(folder / "functions.so")), code
+
+
+def _calling(functions: Mapping[str, Linked], bitcode: bytes) -> bytes:
+    """The same, with calls of programs in the place of some functions, which LLVM then drops."""
+    from llvmlite import binding
+
+    module = binding.parse_bitcode(bitcode)
+    for name in functions:
+        found = module.get_function(name)
+        found.storage_class, found.linkage = "default", "internal"
+        found.name = f"{name}_by_tvm"
+    module.link_in(binding.parse_assembly(calls(functions)))
+    return bytes(module.as_bitcode())
 
 
 def _object_of(bitcode: bytes) -> bytes:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from tlp_tvm.ansor.compiling.linking import Linked
 from tlp_tvm.ansor.compiling.newer_llvm import BITCODE, bitcode_of, compiled_newly
 
 _thread = ThreadPoolExecutor(1)
@@ -43,15 +44,16 @@ def wait_for(built: Any) -> None:
 class NewerNetwork:
     """Stands in for what `relay.build` gave: run, profiled and exported alike."""
 
-    def __init__(self, tvm: Any, built: Any) -> None:
+    def __init__(self, tvm: Any, built: Any, functions: Mapping[str, Linked] | None = None) -> None:
         """Begin to compile its functions.
 
         Args:
             tvm: the module.
             built: what `relay.build` gave for an `unoptimised` target.
+            functions: those that programs compute which are compiled already, by name.
         """
         self._tvm, self._built = tvm, built
-        self._compiling = _thread.submit(compiled_newly, tvm, bitcode_of(built.get_lib()))
+        self._compiling = _thread.submit(compiled_newly, tvm, bitcode_of(built.get_lib()), functions)
 
     @property
     def functions(self) -> Any:

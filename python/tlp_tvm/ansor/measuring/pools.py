@@ -6,13 +6,16 @@ done by the pool's children.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
+from tlp_tvm.ansor.compiling.kept_code import KeptCode, name_of
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.measuring import work
+from tlp_tvm.latency import latency_of_costs
 from tlp_tvm.measuring.child import Outcome
 from tlp_tvm.measuring.pool import FAILED_COST, MeasureSettings, MeasuringPool, reason_of, start_child
 
@@ -34,6 +37,7 @@ class StatePool(MeasuringPool):
         on_result: Callable[[Any, Any, str], None] = lambda _input, _result, _reason: None,
         check: Callable[[], None] = lambda: None,
         for_tvm: bool = True,
+        kept: KeptCode | None = None,
     ) -> None:
         """Start nothing yet.
 
@@ -44,10 +48,12 @@ class StatePool(MeasuringPool):
                 `MeasureResult`, and why it failed (empty if it did not).
             check: called between programs; what it raises ends the tuning.
             for_tvm: whether it stands in for TVM's builder and runner, or is only asked directly.
+            kept: takes the code of the fastest programs of TVM's searches; None where nobody wants it.
         """
         super().__init__(settings, log, check)
         self._on_result = on_result
         self._for_tvm = for_tvm
+        self._kept = kept
         self._replaced: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
@@ -71,7 +77,16 @@ class StatePool(MeasuringPool):
         return start_child(load_tvm().contrib.popen_pool.PopenWorker, self.settings, self._log)
 
     def _serialized(self, program: Any) -> work.Serialized:
-        return work.Serialized(program.serialize(), self.settings.code)
+        serialized = program.serialize()
+        if self._kept is None:
+            return work.Serialized(serialized, self.settings.code)
+        return work.Serialized(serialized, self.settings.code, name_of(serialized[0]))
+
+    def _compile(self, child: Any, number: int, serialized: Any) -> Outcome:
+        outcome = super()._compile(child, number, serialized)
+        if self._kept is not None and outcome.code is not None:
+            self._kept.add(outcome.code)
+        return dataclasses.replace(outcome, code=None)
 
     def _key(self, program: Any) -> str:
         return str(program.task.workload_key)
@@ -97,6 +112,9 @@ class StatePool(MeasuringPool):
             costs = [FAILED_COST] if outcome.error else list(outcome.costs)
             seconds = float(builds[i].time_cost) + outcome.seconds
             measured[i] = results(costs, outcome.error, outcome.message, seconds, time.time())
+            if self._kept is not None:
+                name = name_of(inputs[i].serialize()[0])
+                self._kept.timed(self._key(inputs[i]), name, latency_of_costs(costs))
             self._on_result(inputs[i], measured[i], reason_of(outcome))
         return [measured[i] for i in range(len(built))]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tlp_tvm.ansor.compiling.kept_code import Code, arguments_of
 from tlp_tvm.ansor.compiling.newer_llvm import bitcode_of, compiled_newly, is_newer, unoptimised
 from tlp_tvm.ansor.compiling.pass_settings import of_a_program
 from tlp_tvm.ansor.loading.loops import share_loops_of
@@ -41,12 +43,14 @@ class Program:
         tensors: its arguments.
         kind: of its target: "llvm", "cuda".
         weights: places among the arguments of those that a network keeps constant.
+        code: what a network can be linked with; None where TVM's own LLVM compiled it.
     """
 
     module: Any
     tensors: list[Any]
     kind: str
     weights: tuple[int, ...] = ()
+    code: Code | None = None
 
 
 class Serialized(NamedTuple):
@@ -55,10 +59,12 @@ class Serialized(NamedTuple):
     Attributes:
         measure_input: `MeasureInput.serialize()`.
         code: how it becomes machine code, as `measuring.pool.MeasureSettings` has it.
+        name: of its function.
     """
 
     measure_input: Any
     code: str = FOLDED
+    name: str = "default_function"
 
 
 _programs: dict[int, Program] = {}
@@ -74,9 +80,10 @@ def build(number: int, serialized: Serialized) -> Outcome:
     """
     began = time.monotonic()
     program, error, message = compiled(serialized)
-    if program is not None:
-        _programs[number] = program
-    return Outcome((), error, message, time.monotonic() - began)
+    if program is None:
+        return Outcome((), error, message, time.monotonic() - began)
+    _programs[number] = dataclasses.replace(program, code=None)
+    return Outcome((), error, message, time.monotonic() - began, code=program.code)
 
 
 def run(number: int, inputs: dict[str, Any], timing: Timing, task: str, again: bool) -> Outcome | None:
@@ -132,13 +139,16 @@ def compiled(serialized: Serialized) -> tuple[Program | None, int, str]:
         settings = of_a_program(tvm, kind, serialized.code == FOLDED)
         with tvm.transform.PassContext(**settings):
             built_for = unoptimised(tvm, target) if newly else tvm.target.Target(target, host)
-            module = tvm.build(schedule, tensors, target=built_for)
+            module = tvm.build(schedule, tensors, target=built_for, name=serialized.name)
+            code = None
             if newly:
-                module, _ = compiled_newly(tvm, bitcode_of(module))
+                module, built = compiled_newly(tvm, bitcode_of(module))
+                code = Code(serialized.name, built, arguments_of(tensors))
             _ = module[module.entry_name]  # LLVM compiles at the first look
     except Exception:  # noqa: BLE001
         return None, COMPILE, last_line()
-    return Program(module, list(tensors), str(target.kind.name), weights_of(task.compute_dag)), NO_ERROR, ""
+    weights = weights_of(task.compute_dag)
+    return Program(module, list(tensors), str(target.kind.name), weights, code), NO_ERROR, ""
 
 
 def weights_of(dag: Any) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.ansor.compiling.kept_code import CodeOf
 from tlp_tvm.ansor.compiling.newer_llvm import is_newer, unoptimised
 from tlp_tvm.ansor.compiling.newer_network import NewerNetwork, wait_for
 from tlp_tvm.ansor.compiling.pass_settings import of_a_network
@@ -48,7 +49,7 @@ def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
 
 
 def build_tuned(
-    prepared: Prepared, target: Any, log: Path, kept: set[str], keys: set[str], code: str
+    prepared: Prepared, target: Any, log: Path, kept: set[str], keys: set[str], code: CodeOf
 ) -> tuple[Any, dict[str, str]]:
     """Compile a network with the best record of each task; a task without one gets TVM's own schedule.
 
@@ -60,7 +61,7 @@ def build_tuned(
         log: TVM's record file.
         kept: workload keys of tasks whose weights stay as they are.
         keys: workload keys of all tasks.
-        code: how its programs became machine code when they were measured.
+        code: of its programs.
 
     Returns:
         What TVM built; and name of each of its functions to the workload key of its task.
@@ -76,7 +77,7 @@ def build_tuned(
     except RuntimeError as failure:
         raise _not_built(log, failure) from failure
     try:
-        return _whole(_build_tuned(prepared, target, log, keys, code))
+        return _whole(_build_tuned(prepared, target, log, keys, CodeOf(code.kind)))
     except (error, RuntimeError) as failure:
         raise _not_built(log, failure) from failure
 
@@ -92,7 +93,7 @@ def _whole(found: tuple[Any, dict[str, str]]) -> tuple[Any, dict[str, str]]:
 
 
 def build_variant(
-    prepared: Prepared, target: Any, log: Path, kept: set[str], code: str
+    prepared: Prepared, target: Any, log: Path, kept: set[str], code: CodeOf
 ) -> tuple[Any, dict[str, str]] | None:
     """The same, for a comparison: None where TVM cannot compile exactly that. LLVM may be at it still."""
     try:
@@ -108,22 +109,22 @@ def _not_built(log: Path, failure: BaseException) -> TuningError:
 
 
 def _build_tuned(
-    prepared: Prepared, target: Any, log: Path, kept: set[str], code: str
+    prepared: Prepared, target: Any, log: Path, kept: set[str], code: CodeOf
 ) -> tuple[Any, dict[str, str]]:
     tvm = load_tvm()
-    context = best_records(log, kept)
     fallback = tvm.auto_scheduler.dispatcher.DispatchContext.current
     verbose, fallback.verbose = fallback.verbose, 0  # what lacks a record is reported by the caller
     kind = str(target.kind.name)
-    newly = kind == "llvm" and is_newer(code)
-    settings = of_a_network(tvm, kind, prepared.needless, code == FOLDED)
+    newly = kind == "llvm" and is_newer(code.kind)
+    context = best_records(log, kept, code.of_records(log) if newly else None)
+    settings = of_a_network(tvm, kind, prepared.needless, code.kind == FOLDED)
     built_for = unoptimised(tvm, target) if newly else target
     try:
         with context, tvm.transform.PassContext(**settings, instruments=[folding_before()]):
             built = tvm.relay.build(prepared.module, target=built_for, params=prepared.parameters)
     finally:
         fallback.verbose = verbose
-    return NewerNetwork(tvm, built) if newly else built, context.tasks
+    return NewerNetwork(tvm, built, context.linked) if newly else built, context.tasks
 
 
 def compare(

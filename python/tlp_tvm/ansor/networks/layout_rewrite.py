@@ -7,10 +7,12 @@ takes the digit in the axis name `i1` for an extent, and fails), and no program 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tlp_tvm.ansor.compiling.kept_code import Code
+from tlp_tvm.ansor.compiling.linking import Linked, linked
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.search.sampling import drawn_states
 
@@ -46,16 +48,18 @@ def keep_layout_where_needed(tasks: Sequence[Any]) -> tuple[list[Any], set[str]]
     return result, kept
 
 
-def best_records(log: Path, kept: Collection[str]) -> Any:
+def best_records(log: Path, kept: Collection[str], codes: Mapping[str, Code] | None = None) -> Any:
     """TVM's `ApplyHistoryBest` for building a network, that leaves the layout of some tasks alone.
 
     Args:
         log: TVM's record file.
         kept: workload keys of the tasks whose weights stay as they are.
+        codes: workload key to the code of its program in `log`, for those that have some: TVM lays out their
+            weights, and compiles plain loops in their place.
 
     Returns:
         A context manager; its `tasks` say, after a build, which function (by name) is of which task (by
-        workload key).
+        workload key), and its `linked` which functions have a program's code.
     """
     auto_scheduler = load_tvm().auto_scheduler
     tracing = auto_scheduler.relay_integration
@@ -66,6 +70,7 @@ def best_records(log: Path, kept: Collection[str]) -> Any:
         def __init__(self, log: str) -> None:
             super().__init__(log)
             self.tasks: dict[str, str] = {}
+            self.linked: dict[str, Linked] = {}
             self._original: dict[str, str] = {}
             self._asked = ""
 
@@ -74,9 +79,9 @@ def best_records(log: Path, kept: Collection[str]) -> Any:
             self._original[workload_key] = self._asked
             super().update(target, workload_key, state)
 
-        def query(self, target: Any, workload_key: str, *others: Any) -> Any:
+        def query(self, target: Any, workload_key: str, has_complex_op: bool, dag: Any, name: str) -> Any:
             self._asked = workload_key
-            self.tasks[str(others[-1])] = self._original.get(workload_key, workload_key)
+            task = self.tasks[str(name)] = self._original.get(workload_key, workload_key)
             environment = tracing.TracingEnvironment.current
             rewriting = (
                 environment is not None
@@ -84,7 +89,14 @@ def best_records(log: Path, kept: Collection[str]) -> Any:
             )
             if rewriting and workload_key in kept:
                 return None
-            return super().query(target, workload_key, *others)
+            found = super().query(target, workload_key, has_complex_op, dag, name)
+            code = (codes or {}).get(task)
+            if environment is not None or found is None or code is None:
+                return found
+            if (call := linked(code, dag.tensors)) is None:
+                return found
+            self.linked[str(name)] = call
+            return dag.get_init_state()
 
     return BestRecords(str(log))
 

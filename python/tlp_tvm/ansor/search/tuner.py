@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from tlp_tvm.adapting.search_scores import Scorer, load_scorer, model_name, model_source
+from tlp_tvm.ansor.compiling.kept_code import CodeOf, KeptCode
+from tlp_tvm.ansor.compiling.newer_llvm import is_newer
 from tlp_tvm.ansor.graph.pipeline import left_out_of, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.loops import share_loops_of
@@ -84,6 +86,7 @@ class RelayTuner:
                 "or leave it out"
             )
         sources_of(settings.warm_start)
+        self._kept_code = KeptCode()
         self._tuned: Any = None
         self._lines: dict[str, str] = {}
         self._unmeasured: dict[str, str] = {}
@@ -93,10 +96,10 @@ class RelayTuner:
         return self._cost_model.error
 
     @property
-    def _code(self) -> str:
+    def _code(self) -> CodeOf:
         """How the network's functions are compiled; the newer LLVM is for this machine alone."""
         code = self._settings.measure.code
-        return code if self.runs_here else by_tvm(code)
+        return CodeOf(code if self.runs_here else by_tvm(code), self._kept_code)
 
     @property
     def _threads(self) -> int:
@@ -172,7 +175,7 @@ class RelayTuner:
             progress.measured(reason)
 
         how = dataclasses.replace(self._settings.measure, threads=self._threads)
-        return StatePool(how, output, on_result, check)
+        return StatePool(how, output, on_result, check, kept=self._kept_code)
 
     def search(
         self, folder: RunFolder, history: History, pool: Any, stop: StopOnInterrupt, progress: Progress
@@ -216,6 +219,12 @@ class RelayTuner:
             seed=self._settings.seed,
             on_task=on_task,
         )
+
+    def compiled_again(self, best: Iterable[float]) -> int | None:
+        if not is_newer(self._code.kind):
+            return None
+        fastest = map(self._kept_code.fastest, self._keys)
+        return sum(not kept <= known < np.inf for kept, known in zip(fastest, best, strict=True))
 
     def take(self, folder: RunFolder, history: History) -> set[str]:
         if self._settings.trials:

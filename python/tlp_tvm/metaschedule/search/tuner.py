@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import IO, Any
 
@@ -178,6 +178,9 @@ class RelaxTuner:
             threads=cores_of(self._target),
             on_task=on_task,
         )
+
+    def compiled_again(self, best: Iterable[float]) -> int | None:
+        return None
 
     def take(self, folder: RunFolder, history: History) -> set[str]:
         if not self._settings.trials:
