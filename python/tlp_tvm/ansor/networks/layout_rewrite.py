@@ -102,6 +102,8 @@ def best_records(log: Path, kept: Collection[str], codes: Mapping[str, Code] | N
 
 
 def _can_rewrite(task: Any) -> bool:
+    if _copies_weights(task.compute_dag):  # TVM ends with a segmentation fault
+        return False
     failure = load_tvm().TVMError
     try:
         states = drawn_states(task, _DRAWN[0], 0)
@@ -112,3 +114,12 @@ def _can_rewrite(task: Any) -> bool:
     except failure:
         return False
     return True
+
+
+def _copies_weights(dag: Any) -> bool:
+    """Whether what would be laid out anew is no input, but a copy: both operands of a product are one tensor."""
+    return any(
+        len(tensor.op.input_tensors) > 0
+        for operation in dag.ops
+        for tensor in (getattr(operation, "attrs", None) or {}).get("layout_free_placeholders", ())
+    )

@@ -57,3 +57,15 @@ def test_their_records_are_hidden_from_the_rewrite_only(tasks: list[Any], tmp_pa
     assert all(found(task) for task in usable)
     with tracing.TracingEnvironment(tracing.TracingMode.PREPARE_LAYOUT_REWRITE):
         assert {str(task.workload_key) for task in usable if not found(task)} == kept
+
+
+def test_a_product_of_a_tensor_with_itself_keeps_its_layout() -> None:
+    """What TVM would lay out is a copy inside the task there, and TVM crashes."""
+    relay = load_tvm().relay
+    x = relay.var("x", shape=(2, 16, 8))
+    module = load_tvm().IRModule.from_expr(relay.Function([x], relay.nn.batch_matmul(x, x)))
+
+    tasks = extract_tasks((module, {}), TARGET)[0]
+
+    assert len(tasks) == 1
+    assert keep_layout_where_needed(tasks)[1] == {str(tasks[0].workload_key)}
