@@ -5,6 +5,7 @@ A program has a row of 164 numbers for each store of its lowered loops.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from tlp_tvm.ansor.graph.pipeline import AS_BEFORE
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.targets import hardware_of, quiet_builds, target_of
 from tlp_tvm.ansor.networks.builtin import load_network
-from tlp_tvm.ansor.networks.network_files import is_network_file
+from tlp_tvm.ansor.networks.network_files import is_network_file, read_by_tvm
 from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.errors import NetworkError, TuningError
@@ -27,8 +28,8 @@ OTHER_TARGETS = ("llvm -mcpu=skylake-avx512", "llvm -mcpu=core-avx2", "llvm -mcp
 """Tried after those of the platforms: TVM packs channels by the width of vectors, and the tasks of a dataset
 may have been split off for another platform than the one that measured them."""
 
-_Way = tuple[str, tuple[str, ...]]
-"""A target's text, and names of passes that do not run."""
+_Way = tuple[str, tuple[str, ...], bool]
+"""A target's text, names of passes that do not run, and whether TVM's importer reads files alone."""
 
 
 def rebuilt_tasks(
@@ -36,8 +37,8 @@ def rebuilt_tasks(
 ) -> Iterator[Any]:
     """Split networks into tasks until all are there that are looked for; that takes minutes.
 
-    Files are prepared as `collect` does, or else as it did before it had all of its passes, and split for the
-    platforms' targets alone.
+    Files are read and prepared as `collect` does, or else as it did before it had all of its passes, and
+    before it read files with more than TVM's importer; they are split for the platforms' targets alone.
 
     Args:
         tasks: workload key -> the networks that have it, built-in names or files; what to look for.
@@ -48,9 +49,12 @@ def rebuilt_tasks(
         `auto_scheduler.SearchTask`, each once; those of networks that are neither are left out.
     """
     wanted = dict(tasks)
-    ways: list[_Way] = [(text, ()) for text in dict.fromkeys([*targets, *OTHER_TARGETS])]
+    ways: list[_Way] = [(text, (), False) for text in dict.fromkeys([*targets, *OTHER_TARGETS])]
     of_files: list[_Way] = [
-        (text, left_out) for left_out in ((), *AS_BEFORE) for text in dict.fromkeys(targets)
+        (text, left_out, by_tvm)
+        for by_tvm in (False, True)
+        for left_out in ((), *AS_BEFORE)
+        for text in dict.fromkeys(targets)
     ]
     tried: set[str] = set()
     while network := most_wanted(wanted.values(), tried):
@@ -71,12 +75,13 @@ def rebuilt_tasks(
             yield from found
 
 
-def _tasks_of(network: str, target_text: str, leave_out: Sequence[str]) -> list[Any]:
+def _tasks_of(network: str, target_text: str, leave_out: Sequence[str], by_tvm: bool) -> list[Any]:
     """None of what is no built-in network, or of a target that this TVM does not know."""
     try:
         target = target_of(target_text, here=False)
         if is_network_file(network):
-            planned = plan_tasks([network], target, lambda _: None, leave_out=leave_out)
+            with read_by_tvm() if by_tvm else contextlib.nullcontext():
+                planned = plan_tasks([network], target, lambda _: None, leave_out=leave_out)
             return [each.task for each in planned]
         with quiet_builds():
             return extract_tasks(load_network(network)[:2], str(target), hardware_of(target))[0]

@@ -9,6 +9,7 @@ import torch
 
 from tlp_tvm.ansor.graph.pipeline import AS_BEFORE
 from tlp_tvm.ansor.loading.targets import target_of
+from tlp_tvm.ansor.networks.network_files import read_by_tvm
 from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.reading.store_rows import rebuilt_tasks
 
@@ -35,6 +36,28 @@ def test_tasks_of_a_file_are_found_as_they_were_split_off_before(tmp_path: Path)
     wanted = {key: {file: 1} for key in keys[0] | keys[1]}
     found = list(rebuilt_tasks(wanted, [TARGET], lambda words: None))
     assert {str(task.workload_key) for task in found} == keys[0] | keys[1]
+
+
+class Attention(torch.nn.Module):
+    """T5's, whose scale TVM's importer does not read."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(x, x, x, scale=1.0)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_tasks_are_found_of_what_tvms_importer_took_for_another(tmp_path: Path) -> None:
+    file = str(tmp_path / "own.pt")
+    torch.jit.trace(Attention(), torch.zeros(1, 2, 16, 8)).save(file)  # type: ignore[no-untyped-call]
+    target = target_of(TARGET, here=False)
+    right = {each.workload_key for each in plan_tasks([file], target, lambda _: None)}
+    with read_by_tvm():
+        wrong = {each.workload_key for each in plan_tasks([file], target, lambda _: None)}
+    assert right != wrong
+
+    found = rebuilt_tasks({key: {file: 1} for key in right | wrong}, [TARGET], lambda words: None)
+
+    assert {str(task.workload_key) for task in found} == right | wrong
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
