@@ -71,21 +71,28 @@ class Run:
             self.tasks, self.kept = keep_layout_where_needed(tasks)
         self.weights = {str(task.workload_key): n for task, n in zip(self.tasks, times, strict=True)}
 
-    def built(self, code: str) -> Any:
+    def built(self, code: CodeOf) -> Any:
         """The network of the chosen programs."""
         keys = {str(task.workload_key) for task in self.tasks}
         best = self.folder / "best.json"
         with quiet_builds(), self.prepared.operators():
-            return build_tuned(self.prepared, self.target, best, self.kept, keys, CodeOf(code))[0]
+            return build_tuned(self.prepared, self.target, best, self.kept, keys, code)[0]
+
+    def chosen(self) -> list[Any]:
+        """The chosen programs."""
+        return [program for _, program in self._programs(self.folder / "best.json", 1)]
 
     def fastest(self, count: int) -> list[tuple[str, Any]]:
         """Of each task, by its key, so many programs with the lowest labels."""
+        return self._programs(self.folder / "log.json", count)
+
+    def _programs(self, log: Path, count: int) -> list[tuple[str, Any]]:
         auto_scheduler = load_tvm().auto_scheduler
         tasks = {str(task.workload_key): task for task in self.tasks}
         load = auto_scheduler.measure_record.load_record_from_string
         return [
             (key, auto_scheduler.MeasureInput(tasks[key], load(line)[0].state))
-            for key, programs in fastest_programs([self.folder / "log.json"], list(tasks), count).items()
+            for key, programs in fastest_programs([log], list(tasks), count).items()
             for _, line in programs
         ]
 
@@ -131,7 +138,7 @@ def main() -> None:
     for each in options.runs:
         folder, _, network = each.partition("=")
         run = Run(Path(folder), network)
-        ways = [run.built(code) for code in codes]
+        ways = [run.built(CodeOf(code)) for code in codes]
         ran = compare(*ways, inputs_of(run.folder), run.target, options.turns, run.threads)
         assert ran.difference < ROUNDING, f"{folder}: outputs differ by {ran.difference}"
         programs = by_program(run, options.programs, codes) if options.programs else " | | | | |"
