@@ -117,7 +117,7 @@ def _can_rewrite(task: Any) -> bool:
 
 
 def _copies_weights(dag: Any) -> bool:
-    """Whether what would be laid out anew is no input, but a copy: both operands of a product are one tensor."""
+    """Whether what would be laid out anew is a copy: both operands of a product are one tensor."""
     return any(
         len(tensor.op.input_tensors) > 0
         for operation in dag.ops
