@@ -49,6 +49,7 @@ def choose_inside(
     target: Any,
     threads: int,
     turns: int,
+    hopeless: Collection[str] = (),
 ) -> tuple[Built, dict[str, str]] | None:
     """Build a network of the programs that are the fastest inside it.
 
@@ -60,11 +61,12 @@ def choose_inside(
         target: TVM target.
         threads: to run with.
         turns: timings of the network that is built, and of the usual one.
+        hopeless: workload keys of tasks that are not tried with TVM's own schedules.
 
     Returns:
         It and its record lines; None where it is no faster than the usual one.
     """
-    first, *others = variants(programs)
+    first, *others = variants(programs, hopeless)
     tried = [built_small(lines, first, build) for lines in others]
     others_built = [(lines, found) for lines, found in tried if found is not None and is_compiled(found[0])]
     networks = [(first, usual), *others_built]
@@ -113,16 +115,17 @@ def built_small(
     return lines, build(lines)
 
 
-def variants(programs: Programs) -> list[dict[str, str]]:
+def variants(programs: Programs, hopeless: Collection[str] = ()) -> list[dict[str, str]]:
     """What networks to build.
 
     Args:
         programs: of each task.
+        hopeless: workload keys of tasks that are not tried with TVM's own schedules.
 
     Returns:
         Workload key to record line, for each network. The first has every task's first program, the next the
-        second where there is one with nearly the same label, and so on; the last has none, but TVM's own
-        schedules.
+        second where there is one with nearly the same label, and so on; the last has TVM's own schedules, and
+        the first program of what is hopeless with these.
     """
     first = {key: found[0][1] for key, found in programs.items()}
     near = {
@@ -133,7 +136,7 @@ def variants(programs: Programs) -> list[dict[str, str]]:
         {key: lines[i] if i < len(lines) else lines[0] for key, lines in near.items()}
         for i in range(1, max(map(len, near.values()), default=0))
     ]
-    return [first, *others, {}]
+    return [first, *others, {key: line for key, line in first.items() if key in hopeless}]
 
 
 def fastest(ran: Sequence[tuple[Sequence[Ran], Mapping[str, str]]], keys: Collection[str]) -> dict[str, int]:

@@ -37,6 +37,7 @@ def test_each_network_has_the_next_program_of_every_task_whose_label_is_near() -
         {},
     ]
     assert variants({}) == [{}, {}]
+    assert variants(programs, hopeless={"conv", "another"})[-1] == {"conv": "e"}
 
 
 def test_a_task_keeps_what_ran_fastest_by_more_than_a_profile_can_tell() -> None:
