@@ -54,6 +54,7 @@ class StatePool(MeasuringPool):
         self._on_result = on_result
         self._for_tvm = for_tvm
         self._kept = kept
+        self._names: dict[int, str] = {}
         self._replaced: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
@@ -86,6 +87,7 @@ class StatePool(MeasuringPool):
         outcome = super()._compile(child, number, serialized)
         if self._kept is not None and outcome.code is not None:
             self._kept.add(outcome.code)
+            self._names[number] = outcome.code.name
         return dataclasses.replace(outcome, code=None)
 
     def _key(self, program: Any) -> str:
@@ -112,8 +114,8 @@ class StatePool(MeasuringPool):
             costs = [FAILED_COST] if outcome.error else list(outcome.costs)
             seconds = float(builds[i].time_cost) + outcome.seconds
             measured[i] = results(costs, outcome.error, outcome.message, seconds, time.time())
-            if self._kept is not None:
-                name = name_of(inputs[i].serialize()[0])
+            if self._kept is not None and not builds[i].error_no:
+                name = self._names.pop(numbers[i], "")
                 self._kept.timed(self._key(inputs[i]), name, latency_of_costs(costs))
             self._on_result(inputs[i], measured[i], reason_of(outcome))
         return [measured[i] for i in range(len(built))]
