@@ -13,7 +13,7 @@ RUNS = 60
 
 On a virtual machine whose speed varies by a fifth, fifteen leave an error of 6%, where 2% decide."""
 
-LIMIT_S = 3.0
+LIMIT_S = 2.0
 """After which a network is not run again: what is slow is known well enough by fewer runs."""
 
 
