@@ -73,10 +73,13 @@ class Run:
 
     def built(self, code: CodeOf) -> Any:
         """The network of the chosen programs."""
+        return self.built_of(self.folder / "best.json", code)[0]
+
+    def built_of(self, log: Path, code: CodeOf) -> tuple[Any, dict[str, str]]:
+        """The network of a log's programs, and of which task each of its functions is."""
         keys = {str(task.workload_key) for task in self.tasks}
-        best = self.folder / "best.json"
         with quiet_builds(), self.prepared.operators():
-            return build_tuned(self.prepared, self.target, best, self.kept, keys, code)[0]
+            return build_tuned(self.prepared, self.target, log, self.kept, keys, code)
 
     def chosen(self) -> list[Any]:
         """The chosen programs."""

@@ -121,7 +121,7 @@ class _Tuning(Steps):
             measure=timing_as_before(settings, self.framework),
         )
         self.failures: collections.Counter[str] = collections.Counter()
-        self.began, self.build_s = time.monotonic(), 0.0
+        self.began = time.monotonic()
 
     def run(self) -> TuneResult:
         settings = self.settings
@@ -156,10 +156,8 @@ class _Tuning(Steps):
             self.planned = tuner.split()
         folder.write({**before, **self._description(), "planned": self.planned})
         if tuner.runs_here and settings.whole:
-            began = time.monotonic()
             with self.step("build", "building the network without records"):
                 tuner.build_untuned()
-            self.build_s = time.monotonic() - began
         known = self._read(folder)
         if settings.trials:
             self._search(folder, known)
@@ -173,10 +171,9 @@ class _Tuning(Steps):
             )
         if not settings.whole:
             return self._finish(folder, history, len(known), taken, None, "", (None, [], False, 0))
-        began = time.monotonic()
         with self.step("build", "building the network from the records"):
             library, no_library = tuner.build_tuned(folder)
-        tries = self._tries(time.monotonic() - began)
+        tries = self._tries(self.took["build"])
         ended, kept_untuned, changed = None, False, 0
         operators: list[OperatorTime] = []
         if tuner.runs_here:
@@ -205,7 +202,8 @@ class _Tuning(Steps):
     def _tries(self, build_s: float) -> int:
         """Networks of other programs that there is time to build and time."""
         ends = self.began + self.settings.minutes * 60 if self.settings.minutes else np.inf
-        return tries_within(ends - time.monotonic(), build_s, self.tuner.builds_after - 2)
+        linked = self.tuner.compiled_again([np.inf] * len(self.planned)) is not None
+        return tries_within(ends - time.monotonic(), build_s, self.tuner.builds_after - 2, linked)
 
     def _read(self, folder: RunFolder) -> History:
         return read_history(folder.log, [task["workload_key"] for task in self.planned])
@@ -223,9 +221,9 @@ class _Tuning(Steps):
 
         def ends(program_s: float) -> float | None:
             again = tuner.compiled_again(progress.best)
-            compiled = len(weights) if again is None else again
-            build_s = tuned_build_s(self.build_s, compiled, program_s, again is not None)
-            return search_ends(self.began, settings.minutes, build_s, builds)
+            compiled, split_s = (len(weights), 0.0) if again is None else (again, self.took["tasks"])
+            build_s = tuned_build_s(self.took["build"], compiled, program_s, split_s)
+            return search_ends(self.began, settings.minutes, build_s, builds, again is not None)
 
         def move_end(program_s: float) -> float | None:
             deadline = ends(program_s)

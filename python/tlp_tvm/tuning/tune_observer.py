@@ -58,6 +58,7 @@ class Steps:
     Attributes:
         observer: receives the progress.
         seconds: spent by step.
+        took: the same, of each step's last block alone.
     """
 
     def __init__(self, observer: TuneObserver) -> None:
@@ -68,6 +69,7 @@ class Steps:
         """
         self.observer = observer
         self.seconds: dict[str, float] = collections.defaultdict(float)
+        self.took: dict[str, float] = collections.defaultdict(float)
 
     @contextmanager
     def step(self, name: str, words: str) -> Iterator[None]:
@@ -88,4 +90,5 @@ class Steps:
         try:
             yield
         finally:
-            self.seconds[name] += time.monotonic() - began
+            self.took[name] = time.monotonic() - began
+            self.seconds[name] += self.took[name]

@@ -25,28 +25,34 @@ _MOST_SHARE = 1 / 3
 _TUNED = 1.5
 """Times as long as that of the untuned network that a build of the tuned one is taken to take, at first."""
 
-_LINKED = 0.6
-"""The same of one that is linked from programs that were compiled before."""
+_LINKED = 1.2
+"""Times as long as splitting the network took, the same of one that is linked from programs that were
+compiled before: TVM's passes over the network are what takes long. Of five networks, 0.6 to 1.2."""
+
+_RELINKED = 0.5
+"""Times as long as that takes to link a network anew with other programs, a tenth, and to profile it."""
 
 _TIMING_S = 10.0
 """Of the networks at the end, all together."""
 
 
-def tuned_build_s(untuned_s: float, compiled: int, program_s: float, linked: bool = False) -> float:
+def tuned_build_s(untuned_s: float, compiled: int, program_s: float, split_s: float = 0.0) -> float:
     """Seconds that the tuned network takes to build.
 
     Args:
         untuned_s: seconds that it took untuned.
         compiled: tasks whose programs are compiled then.
         program_s: seconds that a program took to compile, in the mean; 0 before any was.
-        linked: whether the code of the others is at hand.
+        split_s: seconds that splitting the network took, where the code of the others is at hand; else 0.
     """
     if not program_s:
         return _TUNED * untuned_s
-    return compiled * program_s + (_LINKED * untuned_s if linked else 0.0)
+    return compiled * program_s + _LINKED * split_s
 
 
-def search_ends(began: float, minutes: float, build_s: float, builds: int) -> float | None:
+def search_ends(
+    began: float, minutes: float, build_s: float, builds: int, linked: bool = False
+) -> float | None:
     """When to stop measuring, so that a tuning ends after its minutes.
 
     Args:
@@ -54,27 +60,30 @@ def search_ends(began: float, minutes: float, build_s: float, builds: int) -> fl
         minutes: that it may take; 0 for no limit.
         build_s: seconds that the tuned network takes to build.
         builds: that follow the search, at most.
+        linked: whether all but the first, one with TVM's own schedules, and the last are only linked anew.
 
     Returns:
         Seconds of the same clock; None for no limit.
     """
     if not minutes:
         return None
-    whole = minutes * 60
-    for_builds = min(builds * build_s, max(build_s, whole * _MOST_SHARE))
+    whole, worth = minutes * 60, min(builds, 3 + _RELINKED * (builds - 3)) if linked else builds
+    for_builds = min(worth * build_s, max(build_s, whole * _MOST_SHARE))
     return began + max(whole - for_builds - _TIMING_S, whole * _LEAST_SHARE)
 
 
-def tries_within(left_s: float, build_s: float, most: int) -> int:
+def tries_within(left_s: float, build_s: float, most: int, linked: bool = False) -> int:
     """How many networks of other programs there is time to try, and then to build what was fastest.
 
     Args:
         left_s: seconds of the tuning that are left; infinity for no limit.
         build_s: seconds that the tuned network took to build.
         most: networks to try.
+        linked: whether all but one of them, with TVM's own schedules, are only linked anew.
     """
     builds = (left_s - _TIMING_S) / max(build_s, 1e-3)
-    return int(max(0, min(most, builds - 1)))
+    others = (builds - 2) / (_RELINKED if linked else 1)
+    return int(max(0, min(most, 1 + others if others > 0 else builds - 1)))
 
 
 class ExpectedGain:

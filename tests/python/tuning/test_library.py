@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -20,7 +21,9 @@ from tlp_tvm.ansor import load_tuned
 from tlp_tvm.ansor.compiling import newer_network
 from tlp_tvm.ansor.compiling.kept_code import name_of
 from tlp_tvm.ansor.compiling.linking import Linked
-from tlp_tvm.ansor.compiling.newer_llvm import compiled_newly
+from tlp_tvm.ansor.compiling.newer_llvm import linked_with
+from tlp_tvm.ansor.compiling.relinking import Relinker
+from tlp_tvm.ansor.networks import inside
 from tlp_tvm.errors import TuningError
 from tlp_tvm.machine.loop_threads import VARIABLE
 from tlp_tvm.measuring.child import Timing
@@ -128,11 +131,21 @@ def test_a_folder_without_a_tuned_network_is_refused(result: TuneResult, tmp_pat
 def test_a_tuning_links_what_it_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     functions: list[dict[str, Linked]] = []
 
-    def spy(tvm: Any, bitcode: bytes, found: dict[str, Linked]) -> Any:
+    def spy(tvm: Any, compiled: bytes, found: dict[str, Linked]) -> Any:
         functions.append(found)
-        return compiled_newly(tvm, bitcode, found)
+        return linked_with(tvm, compiled, found)
 
-    monkeypatch.setattr(newer_network, "compiled_newly", spy)
+    relinked: list[bool] = []
+    network = Relinker.network
+
+    def noted(self: Relinker, lines: dict[str, str]) -> Any:
+        found = network(self, lines)
+        relinked.append(found is not None)
+        return found
+
+    monkeypatch.setattr(newer_network, "linked_with", spy)
+    monkeypatch.setattr(Relinker, "network", noted)
+    monkeypatch.setattr(inside, "SLOWEST", math.inf)
     result = tune_network(settings(tmp_path))
 
     assert result.end_to_end is not None
@@ -140,3 +153,4 @@ def test_a_tuning_links_what_it_measured(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(functions[0]) == TASKS
     programs = {name_of(json.loads(line)["i"]) for line in (tmp_path / "log.json").read_text().splitlines()}
     assert {each.code.name for found in functions for each in found.values()} <= programs
+    assert relinked[0], "TVM builds the network of the second programs again"

@@ -43,6 +43,8 @@ def test_measuring_stops_in_time_for_the_builds_that_follow() -> None:
     assert search_ends(1000.0, 0, 15.0, 6) is None
     assert search_ends(1000.0, 10, 15.0, 6) == 1000 + 600 - 6 * 15 - 10
     assert search_ends(1000.0, 10, 0.0, 6) == 1000 + 590
+    assert search_ends(1000.0, 10, 16.0, 6, linked=True) == 1000 + 600 - 3 * 16 - 3 * 8 - 10
+    assert search_ends(1000.0, 10, 16.0, 1, linked=True) == 1000 + 600 - 16 - 10
 
 
 def test_builds_get_a_third_of_the_minutes_and_one_of_them_more() -> None:
@@ -54,8 +56,8 @@ def test_builds_get_a_third_of_the_minutes_and_one_of_them_more() -> None:
 def test_a_build_is_foretold_by_the_untuned_one_and_then_by_its_programs() -> None:
     assert tuned_build_s(10.0, 18, 0.0) == 15.0
     assert tuned_build_s(10.0, 18, 1.5) == 27.0
-    assert tuned_build_s(10.0, 18, 0.0, linked=True) == 15.0
-    assert tuned_build_s(10.0, 2, 1.5, linked=True) == 9.0
+    assert tuned_build_s(10.0, 18, 0.0, split_s=5.0) == 15.0
+    assert tuned_build_s(10.0, 2, 1.5, split_s=5.0) == 9.0
 
 
 def test_other_programs_are_tried_while_there_is_time_to_build_them_and_the_fastest() -> None:
@@ -65,3 +67,6 @@ def test_other_programs_are_tried_while_there_is_time_to_build_them_and_the_fast
     assert tries_within(49.0, 20.0, 4) == 0
     assert tries_within(-30.0, 20.0, 4) == 0
     assert tries_within(60.0, 0.0, 4) == 4
+    assert tries_within(10 + 2 * 20.0 + 3 * 10.0, 20.0, 4, linked=True) == 4
+    assert tries_within(10 + 2 * 20.0 + 10.0, 20.0, 4, linked=True) == 2
+    assert tries_within(49.0, 20.0, 4, linked=True) == 0

@@ -11,7 +11,7 @@ import functools
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +105,46 @@ def compiled_newly(
     Raises:
         RuntimeError: LLVM or the linker refuses it.
     """
+    found = functions or {}
+    return linked_with(tvm, compiled_without(found, bitcode), found)
+
+
+def compiled_without(functions: Collection[str], bitcode: bytes) -> bytes:
+    """Compile what TVM built for an `unoptimised` target, but for some functions.
+
+    Args:
+        functions: those that are left out.
+        bitcode: of all.
+
+    Returns:
+        An object file.
+
+    Raises:
+        RuntimeError: LLVM refuses it.
+    """
+    return _object_of(_without(functions, bitcode) if functions else bitcode)
+
+
+def linked_with(tvm: Any, compiled: bytes, functions: Mapping[str, Linked]) -> tuple[Any, bytes]:
+    """Link a network.
+
+    Args:
+        tvm: the module.
+        compiled: that `compiled_without` gave.
+        functions: those that were left out, and the programs that compute them.
+
+    Returns:
+        TVM's module of all functions, and the object file that it was linked from.
+
+    Raises:
+        RuntimeError: LLVM or the linker refuses it.
+    """
     with tempfile.TemporaryDirectory(prefix="tlp-tvm-") as name:
         folder = Path(name)
-        code = _object_of(_calling(functions, bitcode) if functions else bitcode)
+        code = compiled
         if functions:
             programs = {each.code.name: each.code.object_file for each in functions.values()}
-            code = joined([code, *programs.values()], folder)
+            code = joined([compiled, _calls(functions), *programs.values()], folder)
         file = folder / "functions.o"
         file.write_bytes(code)
         run_linker("-shared", folder / "functions.so", [file])
@@ -118,8 +152,8 @@ def compiled_newly(
         return tvm.runtime.load_module(str(folder / "functions.so")), code
 
 
-def _calling(functions: Mapping[str, Linked], bitcode: bytes) -> bytes:
-    """The same, with calls of programs in the place of some functions, which LLVM then drops."""
+def _without(functions: Collection[str], bitcode: bytes) -> bytes:
+    """The same without some functions, which LLVM drops, as nobody can call them."""
     from llvmlite import binding
 
     module = binding.parse_bitcode(bitcode)
@@ -127,8 +161,16 @@ def _calling(functions: Mapping[str, Linked], bitcode: bytes) -> bytes:
         found = module.get_function(name)
         found.storage_class, found.linkage = "default", "internal"
         found.name = f"{name}_by_tvm"
-    module.link_in(binding.parse_assembly(calls(functions)))
     return bytes(module.as_bitcode())
+
+
+def _calls(functions: Mapping[str, Linked]) -> bytes:
+    """The object file of functions that call programs."""
+    from llvmlite import binding
+
+    triple = binding.get_process_triple()
+    module = binding.parse_assembly(f'target triple = "{triple}"\n{calls(functions)}')
+    return bytes(_machine(triple).emit_object(module))
 
 
 def _object_of(bitcode: bytes) -> bytes:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tlp_tvm.ansor.compiling.linking import Linked
-from tlp_tvm.ansor.compiling.newer_llvm import BITCODE, bitcode_of, compiled_newly
+from tlp_tvm.ansor.compiling.newer_llvm import BITCODE, bitcode_of, compiled_without, linked_with
 
 _thread = ThreadPoolExecutor(1)
 """Compiles one network at a time."""
@@ -42,18 +42,32 @@ def wait_for(built: Any) -> None:
 
 
 class NewerNetwork:
-    """Stands in for what `relay.build` gave: run, profiled and exported alike."""
+    """Stands in for what `relay.build` gave: run, profiled and exported alike.
 
-    def __init__(self, tvm: Any, built: Any, functions: Mapping[str, Linked] | None = None) -> None:
+    Attributes:
+        linked: its functions that programs compute which were compiled before, by name.
+    """
+
+    def __init__(
+        self,
+        tvm: Any,
+        built: Any,
+        functions: Mapping[str, Linked] | None = None,
+        compiled: Future[bytes] | None = None,
+    ) -> None:
         """Begin to compile its functions.
 
         Args:
             tvm: the module.
             built: what `relay.build` gave for an `unoptimised` target.
             functions: those that programs compute which are compiled already, by name.
+            compiled: the others, where they were compiled before.
         """
-        self._tvm, self._built = tvm, built
-        self._compiling = _thread.submit(compiled_newly, tvm, bitcode_of(built.get_lib()), functions)
+        self._tvm, self._built, self.linked = tvm, built, dict(functions or {})
+        if compiled is None:
+            compiled = _thread.submit(compiled_without, self.linked, bitcode_of(built.get_lib()))
+        self._compiled = compiled
+        self._linking = _thread.submit(lambda: linked_with(tvm, self._compiled.result(), self.linked))
 
     @property
     def functions(self) -> Any:
@@ -62,7 +76,7 @@ class NewerNetwork:
         Raises:
             RuntimeError: LLVM or the linker refuses them.
         """
-        return self._compiling.result()[0]
+        return self._linking.result()[0]
 
     @cached_property
     def _module(self) -> Any:
@@ -81,6 +95,27 @@ class NewerNetwork:
     def get_graph_json(self) -> str:
         """The graph of its operators."""
         return str(self._built.get_graph_json())
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The network's parameters as its functions read them, by name."""
+        found: Mapping[str, Any] = self._built.get_params()
+        return found
+
+    def with_programs(
+        self, graph: str, parameters: Mapping[str, Any], functions: Mapping[str, Linked]
+    ) -> NewerNetwork:
+        """The same network, with other programs.
+
+        Args:
+            graph: of its operators.
+            parameters: as the programs read them, by name.
+            functions: the same as in `linked`, by other programs.
+        """
+        built = self._built
+        of = (built.ir_mod, built.target, built.executor, graph, built.get_lib(), built.libmod_name)
+        changed = type(built)(*of, dict(parameters), built.function_metadata)
+        return NewerNetwork(self._tvm, changed, functions, self._compiled)
 
     def export_library(self, path: str, fcompile: Callable[..., Any]) -> None:
         """Write a library that loads without this class.
@@ -101,7 +136,7 @@ class NewerNetwork:
         if not file.endswith(f".{BITCODE}"):
             return file
         ours = Path(file).with_suffix(".o")
-        ours.write_bytes(self._compiling.result()[1])
+        ours.write_bytes(self._linking.result()[1])
         return str(ours)
 
     def _packed_imports(self, module: Any, is_system_lib: bool, prefix: str, folder: str) -> str:

@@ -19,8 +19,11 @@ from tlp_tvm.ansor.networks.end_to_end import compare
 from tlp_tvm.ansor.networks.profile import profile
 from tlp_tvm.tuning.network.operator_times import Ran
 
-CANDIDATES = 4
+CANDIDATES = 8
 """Programs of a task that are tried, at most."""
+
+BUILT = 4
+"""The same where TVM has to build each network, and none is linked anew."""
 
 MOST_BYTES = 4e9
 """Of the parameters of all networks that are built with candidates; each of them has its own."""

@@ -13,6 +13,8 @@ import numpy as np
 from tlp_tvm.adapting.search_scores import Scorer, load_scorer, model_name, model_source
 from tlp_tvm.ansor.compiling.kept_code import CodeOf, KeptCode
 from tlp_tvm.ansor.compiling.newer_llvm import is_newer
+from tlp_tvm.ansor.compiling.newer_network import NewerNetwork
+from tlp_tvm.ansor.compiling.relinking import Relinker
 from tlp_tvm.ansor.graph.pipeline import left_out_of, prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.loops import share_loops_of
@@ -27,7 +29,7 @@ from tlp_tvm.ansor.networks.end_to_end import (
     random_inputs,
     run_once,
 )
-from tlp_tvm.ansor.networks.inside import CANDIDATES, MOST_BYTES, Built, choose_inside
+from tlp_tvm.ansor.networks.inside import BUILT, CANDIDATES, MOST_BYTES, Built, choose_inside
 from tlp_tvm.ansor.networks.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.networks.library import save_tuned
 from tlp_tvm.ansor.networks.network_files import is_network_file
@@ -277,11 +279,20 @@ class RelayTuner:
         if self._tuned is None or most < 1:
             return 0, set()
         programs = fastest_programs([folder.log, folder.warm], self._keys, most)
+        relinker = self._relinker(line for found in programs.values() for _, line in found)
+        if relinker is None:
+            programs = {key: found[:BUILT] for key, found in programs.items()}
         values = random_inputs(self._module, self._parameters)
         usual = self._tuned, self._functions
         convolutions = {str(task.workload_key) for task in self._tasks if _CONVOLUTION in str(task.desc)}
         ways = (self._target, self._threads, turns, convolutions)
-        chosen = choose_inside(usual, programs, self._build, values, *ways)
+
+        def build(lines: Mapping[str, str]) -> Built | None:
+            """The network with these programs; None where TVM cannot."""
+            relinked = relinker.network(lines) if relinker is not None else None
+            return self._build(lines) if relinked is None else (relinked, self._functions)
+
+        chosen = choose_inside(usual, programs, build, values, *ways)
         if chosen is None:
             return 0, set()
         (self._tuned, self._functions), lines = chosen
@@ -291,8 +302,15 @@ class RelayTuner:
         self._save(self._tuned, self._prepared.module, folder)
         return changed, programs.keys() - lines.keys()
 
+    def _relinker(self, lines: Iterable[str]) -> Relinker | None:
+        """Puts these programs into the tuned network; None where it is not linked, or lacks code of one."""
+        if not isinstance(self._tuned, NewerNetwork) or None in map(self._kept_code.of, lines):
+            return None
+        dags = {key: task.compute_dag for key, task in zip(self._keys, self._tasks, strict=True)}
+        laid_out = {key: dag for key, dag in dags.items() if key not in self._kept}
+        return Relinker(self._tuned, self._functions, self._lines, self._kept_code, laid_out)
+
     def _build(self, lines: Mapping[str, str]) -> Built | None:
-        """The network with these programs; None where TVM cannot."""
         prepared = self._prepared
         with tempfile.TemporaryDirectory() as folder, quiet_builds(), prepared.operators():
             log = Path(folder) / "chosen.json"

@@ -9,41 +9,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from small_network import FLOAT, network, record_of
 
 from tlp_tvm.ansor.compiling.kept_code import MOST, Code, CodeOf, KeptCode, name_of
 from tlp_tvm.ansor.compiling.linking import Linked, linked
 from tlp_tvm.ansor.compiling.newer_llvm import bitcode_of, compiled_newly, newer_llvm, unoptimised
 from tlp_tvm.ansor.graph.pipeline import prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.ansor.measuring import work
 from tlp_tvm.ansor.networks.end_to_end import build_tuned, random_inputs, run_once
 from tlp_tvm.ansor.networks.layout_rewrite import keep_layout_where_needed
 from tlp_tvm.ansor.networks.tasks import extract_tasks
 from tlp_tvm.ansor.search.sampling import sample_states
 
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
-FLOAT = "float32"
-
-
-def network() -> Any:
-    """Convolutions, one of them in Winograd's way, a difference of images, a softmax of products."""
-    tvm = load_tvm()
-    relay, random = tvm.relay, np.random.default_rng(0)
-
-    def weight(*shape: int) -> Any:
-        return relay.const(random.standard_normal(shape).astype(FLOAT) / 8)
-
-    def convolved(image: Any, channels: int, taps: int, **options: Any) -> Any:
-        weights = weight(channels, int(options.pop("of")), taps, taps)
-        return relay.nn.conv2d(image, weights, channels=channels, kernel_size=(taps, taps), **options)
-
-    image = relay.var("image", shape=(1, 16, 14, 14))
-    first = relay.nn.relu(convolved(image, 128, 1, of=16))
-    second = convolved(first, 128, 3, of=128, padding=(1, 1))
-    third = convolved(relay.nn.relu(relay.subtract(first, second)), 32, 3, of=128, strides=(2, 2))
-    flat = relay.nn.batch_flatten(relay.nn.avg_pool2d(third, (6, 6)))
-    last = relay.nn.softmax(relay.nn.bias_add(relay.nn.dense(flat, weight(24, 32)), weight(24)))
-    return tvm.IRModule.from_expr(relay.Function([image], last))
 
 
 def tensor(name: str, *shape: int, made_of: tuple[Any, ...] = (), kind: str = FLOAT) -> Any:
@@ -63,17 +41,12 @@ def test_a_network_of_kept_code_gives_the_same_and_compiles_no_program_again(tmp
         tasks, plain = keep_layout_where_needed(extract_tasks((prepared.module, {}), TARGET)[0])
         log = tmp_path / "log.json"
         for task in tasks:
-            program = tvm.auto_scheduler.MeasureInput(task, sample_states(task, 16)[0])
-            result = tvm.auto_scheduler.MeasureResult([0.1], 0, "", 0.1, 1)
-            tvm.auto_scheduler.save_records(str(log), [program], [result])
-            serialized = program.serialize()
-            name = name_of(serialized[0])
-            assert kept.of(log.read_text().splitlines()[-1]) is None
-            built, _, message = work.compiled(work.Serialized(serialized, newer_llvm(tvm), name))
-            assert built is not None, message
-            assert built.code is not None
-            kept.add(built.code)
-            assert kept.of(log.read_text().splitlines()[-1]) == built.code
+            line, compiled = record_of(task, sample_states(task, 16)[0])
+            with log.open("a") as records:
+                records.write(line)
+            assert kept.of(line) is None
+            kept.add(compiled)
+            assert kept.of(line) == compiled
         keys = {str(task.workload_key) for task in tasks}
         again, _ = build_tuned(prepared, target, log, plain, keys, CodeOf(newer_llvm(tvm)))
         ours, names = build_tuned(prepared, target, log, plain, keys, CodeOf(newer_llvm(tvm), kept))
