@@ -50,7 +50,7 @@ def main() -> None:
 def proof(name: str, target: str, count: int) -> str:
     """A row of the table."""
     task = operator_task(name, target)
-    stock = TaskStock(task, 1)
+    stock = TaskStock(task, 1, 256)
     herd = bred(stock, count)
     layout, check = FeatureLayout.preset("ansor"), GpuCheck(task)
     same = verdicts = 0

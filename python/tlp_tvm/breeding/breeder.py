@@ -1,4 +1,4 @@
-"""What breeds of one task: TVM draws a first sample once, and everything else comes of it."""
+"""What breeds of one task: TVM draws a sample, and everything else comes of it."""
 
 from __future__ import annotations
 
@@ -113,6 +113,9 @@ class Breeder(ABC):
     @abstractmethod
     def sample(self) -> _core.Herd:
         """What TVM draws, each program once."""
+
+    def grow(self) -> None:  # noqa: B027 - some have all from the beginning
+        """A search gains no more: have TVM draw more programs, if that is wanted."""
 
     @property
     @abstractmethod

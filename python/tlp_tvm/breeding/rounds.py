@@ -151,6 +151,8 @@ class RoundSearch(ABC):
     def _found(self, count: int) -> tuple[_core.Herd, NDArray[np.float32]]:
         """Programs that were not measured and their scores, the best first."""
         self._round += 1
+        if self._growth > 1:
+            self.breeder.grow()
         fastest = np.argsort(self._latencies, kind="stable")
         fastest = fastest[np.isfinite(self._latencies[fastest])]
         best = self._programs.take(fastest[: max(1, int(MEASURED_SHARE * self._population))])

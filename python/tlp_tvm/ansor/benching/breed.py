@@ -71,7 +71,7 @@ def bench_breed(
     case = BreedCase(
         task_name,
         target,
-        lambda _threads: TaskStock(task, 1),
+        lambda _threads: TaskStock(task, 1, 256),
         extract_states,
         all_replay=True,
         tvms=lambda _threads: _tvms(task, _Counting(scorer, platform), rounds),

@@ -14,8 +14,14 @@ from tlp_tvm.ansor.reading.states import as_array, reader
 from tlp_tvm.ansor.search.sampling import drawn_states
 from tlp_tvm.breeding.breeder import Breeder
 
-SAMPLED = 256
+SAMPLED = 64
 """Random programs that TVM draws of a task: they show its sketches, and where stages may be computed."""
+
+GROWTHS = 3
+"""Times that as many more are drawn, where a search gains no more."""
+
+_APART = 1_000_003
+"""Between the seeds of a task's draws."""
 
 
 class TaskStock(Breeder):
@@ -33,20 +39,28 @@ class TaskStock(Breeder):
         self.plan = plan_for(task)
         self.gpu = GpuCheck(task).rules
         self._task, self._seed, self._sampled = task, seed, sampled
+        self._herds: list[_core.Herd] = []
 
-    @functools.cached_property
+    @property
     def sample(self) -> _core.Herd:
-        """What TVM draws, each program once."""
-        return self.distinct([self.add(self._drawn)])
+        """What TVM has drawn, each program once."""
+        if not self._herds:
+            self._draw()
+        return self._herds[-1]
+
+    def grow(self) -> None:
+        """Have TVM draw more programs, up to `GROWTHS` times."""
+        if len(self._herds) <= GROWTHS:
+            self._draw()
 
     @functools.cached_property
     def replayer(self) -> StateReplayer:
         """Gives TVM's states of what was bred."""
         return StateReplayer(self._task)
 
-    @functools.cached_property
-    def _drawn(self) -> list[Any]:
-        return drawn_states(self._task, self._sampled, self._seed)
+    def _draw(self) -> None:
+        drawn = drawn_states(self._task, self._sampled, self._seed + _APART * len(self._herds))
+        self._herds.append(self.distinct([*self._herds[-1:], self.add(drawn)]))
 
     def add(self, states: Sequence[Any]) -> _core.Herd:
         """Take in more programs.

@@ -28,8 +28,9 @@ MADE_UP_COST = 1e9
 CANDIDATES = 32
 """Programs with the best scores that are tried, one after the other, until one can be lowered."""
 
-FAVOURITES, JUDGED = 1024, 128
-"""Programs with the best scores, and how many of them a model's trees judge, where it has some."""
+FAVOURITES, JUDGED = 1024, 48
+"""Programs with the best scores, and how many of them a model's trees judge, where it has some. Of 128 they
+choose none that both say is faster."""
 
 
 def choose_programs(

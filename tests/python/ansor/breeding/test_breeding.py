@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tlp_tvm import _core
-from tlp_tvm.ansor.breeding.task_stock import TaskStock
+from tlp_tvm.ansor.breeding.task_stock import GROWTHS, TaskStock
 from tlp_tvm.ansor.networks.tasks import OPERATORS, operator_task
 from tlp_tvm.ansor.reading.gpu_check import GpuCheck
 from tlp_tvm.ansor.reading.states import extract_states
@@ -143,3 +144,22 @@ def test_what_does_not_belong_together_is_refused() -> None:
             ValueError, match="weights: expected a finite number of 0 or more for each parent"
         ):
             stock.stock.breed(sample, weights, stock.plan, count=1, seed=1, known=NONE, gpu=None, threads=1)
+
+
+def test_tvm_draws_more_where_a_search_gains_no_more() -> None:
+    stock = TaskStock(operator_task("dense", CPU), seed=1, sampled=16)
+    samples = [stock.sample]
+    for _ in range(GROWTHS + 2):
+        stock.grow()
+        samples.append(stock.sample)
+
+    sizes = [len(each) for each in samples]
+    assert sizes[0] < sizes[1] < sizes[2] < sizes[GROWTHS]
+    assert sizes[GROWTHS:] == [sizes[GROWTHS]] * 3
+    for before, after in itertools.pairwise(samples):
+        assert set(before.hashes.tolist()) <= set(after.hashes.tolist())
+        assert len(set(after.hashes.tolist())) == len(after)
+    again = TaskStock(operator_task("dense", CPU), seed=1, sampled=16)
+    again.grow()
+    again.grow()
+    assert again.sample.hashes.tolist() == samples[1].hashes.tolist(), "a first call draws the sample alone"

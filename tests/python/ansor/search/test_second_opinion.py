@@ -87,7 +87,7 @@ class Taster:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_of_many_favourites_those_are_lowered_that_the_trees_may_like(seed: int) -> None:
-    sample = TaskStock(operator_task("dense", TARGET), seed).sample
+    sample = TaskStock(operator_task("dense", TARGET), seed, 256).sample
     layout = FeatureLayout.preset("ansor")
     rows = embedded(sample, layout).reshape(len(sample), -1)
     rows = (rows - rows.mean(0)) / np.maximum(rows.std(0), 1e-3)
