@@ -1,7 +1,7 @@
 """Does a label say what an operator takes inside the tuned network?
 
 Question: a tuned operator's time inside the network over its label, when both are taken in the same minute.
-Set-up: the tuned library of a run, operator by operator with TVM's profiler, and the labels of the programs
+Set-up: the tuned library of a run, operator by operator, and the labels of the programs
 that it was built of, timed as a search times them. Both take turns; an operator's and a program's times are
 medians over the rounds. Operators with TVM's own schedule have no label.
 Baseline: the labels that the search had found, of which each is its task's lowest.
