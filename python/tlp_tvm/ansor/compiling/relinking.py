@@ -42,6 +42,18 @@ class Relinker:
         self._kept, self._dags = kept, dags
         self._known: dict[str, dict[int, Places]] = {}
 
+    def takes(self, key: str, line: str) -> bool:
+        """Whether a task can have another program.
+
+        Args:
+            key: of the task.
+            line: record of the program.
+        """
+        return (
+            line == self._lines.get(key)
+            or self._put(_Graph(self._usual), key, line, try_only=True) is not None
+        )
+
     def network(self, lines: Mapping[str, str]) -> NewerNetwork | None:
         """The network with these programs, as TVM would build it.
 
@@ -49,27 +61,36 @@ class Relinker:
             lines: workload key to record.
 
         Returns:
-            None where only TVM can: where it has other tasks with programs, or code or weights are missing.
+            None where only TVM can: where it has other tasks with programs, code is missing, or what lies
+            otherwise is computed by the network.
         """
         if lines.keys() != self._lines.keys():
             return None
-        changed = {key: self._kept.of(lines[key]) for key in lines if lines[key] != self._lines[key]}
-        graph = _Graph(self._usual)
-        linked = dict(self._usual.linked)
-        for name, key in self._functions.items():
-            if key not in changed or not graph.has(name):
+        graph, linked = _Graph(self._usual), dict(self._usual.linked)
+        for key in lines:
+            if lines[key] == self._lines[key]:
                 continue
-            before, code = linked.get(name), changed[key]
+            if (put := self._put(graph, key, lines[key])) is None:
+                return None
+            linked |= put
+        return self._usual.with_programs(graph.text, graph.parameters, linked)
+
+    def _put(self, graph: _Graph, key: str, line: str, try_only: bool = False) -> dict[str, Linked] | None:
+        """A task's functions with another program, and its weights as it reads them; None where not."""
+        code, found = self._kept.of(line), {}
+        for name in (each for each, of in self._functions.items() if of == key and graph.has(each)):
+            before = self._usual.linked.get(name)
             if before is None or code is None:
                 return None
             try:
-                weights = self._weights(key, lines[key], before, code)
-                for place, (lay, lie, shape) in weights.items():
-                    graph.lay_out(name, place, lay, lie, shape)
+                for place, (lay, lie, shape) in self._weights(key, line, before, code).items():
+                    nodes = graph.parameters_at(name, place)
+                    if not try_only:
+                        graph.lay_out(nodes, lay, lie, shape)
             except ValueError:
                 return None
-            linked[name] = Linked(code, before.places)
-        return self._usual.with_programs(graph.text, graph.parameters, linked)
+            found[name] = Linked(code, before.places)
+        return found
 
     def _weights(
         self, key: str, line: str, before: Linked, code: Code
@@ -110,8 +131,8 @@ class _Graph:
     def has(self, name: str) -> bool:
         return any(self._function(node) == name for node in self._nodes)
 
-    def lay_out(self, name: str, place: int, lay: Places, lie: Places, shape: tuple[int, ...]) -> None:
-        """Have what a function reads there lie otherwise.
+    def parameters_at(self, name: str, place: int) -> dict[int, str]:
+        """What a function reads there: nodes, and the names of their parameters.
 
         Raises:
             ValueError: it is no parameter, or read by another function too.
@@ -121,10 +142,15 @@ class _Graph:
             others = {each[0] for each in node["inputs"]} & read
             if others and self._function(node) != name:
                 raise ValueError(f"expected weights of one function, found {self._function(node)} too")
-        for i in read:
-            parameter = self._nodes[i]["name"]
+        names = {i: str(self._nodes[i]["name"]) for i in read}
+        for parameter in names.values():
             if parameter not in self.parameters:
                 raise ValueError(f"expected weights that are a parameter, found {parameter}")
+        return names
+
+    def lay_out(self, nodes: Mapping[int, str], lay: Places, lie: Places, shape: tuple[int, ...]) -> None:
+        """Have parameters lie otherwise."""
+        for i, parameter in nodes.items():
             packed = self.parameters[parameter].numpy()
             plain = np.empty(packed.size, packed.dtype)
             plain[lay] = packed.ravel()

@@ -76,7 +76,9 @@ def _places(dag: Any, rewritten: Any, i: int, name: str) -> Places:
     everywhere = tuple(used.values())
     places = np.full(int(np.prod(shapes[1], dtype=np.int64)), -1, np.int64)
     places[np.broadcast_to(lies, everywhere).ravel()] = np.broadcast_to(lay, everywhere).ravel()
-    if (np.sort(places) != np.arange(len(places))).any():
+    met = np.zeros(len(places), bool)
+    met[places[places >= 0]] = True
+    if not met.all():
         raise ValueError(f"{name}: expected each number to lie in one place")
     return places
 

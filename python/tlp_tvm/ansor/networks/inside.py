@@ -23,7 +23,7 @@ CANDIDATES = 8
 """Programs of a task that are tried, at most."""
 
 BUILT = 4
-"""The same where TVM has to build each network, and none is linked anew."""
+"""The same of tasks whose other programs TVM has to build the network with."""
 
 MOST_BYTES = 4e9
 """Of the parameters of all networks that are built with candidates; each of them has its own."""

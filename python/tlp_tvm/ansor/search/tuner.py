@@ -280,8 +280,9 @@ class RelayTuner:
             return 0, set()
         programs = fastest_programs([folder.log, folder.warm], self._keys, most)
         relinker = self._relinker(line for found in programs.values() for _, line in found)
-        if relinker is None:
-            programs = {key: found[:BUILT] for key, found in programs.items()}
+        for key, found in programs.items():
+            if relinker is None or not all(relinker.takes(key, line) for _, line in found):
+                programs[key] = found[:BUILT]
         values = random_inputs(self._module, self._parameters)
         usual = self._tuned, self._functions
         convolutions = {str(task.workload_key) for task in self._tasks if _CONVOLUTION in str(task.desc)}

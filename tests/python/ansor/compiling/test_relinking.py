@@ -77,6 +77,35 @@ def test_other_programs_have_their_weights_lie_as_tvm_lays_them(tmp_path: Path) 
     assert Relinker(usual, functions, lines[0], KeptCode(), laid_out).network(unknown) is None
 
 
+def test_what_the_network_computes_lies_as_it_did(tmp_path: Path) -> None:
+    """Ansor has the second operand of a product lie otherwise, too, and what computes it writes it so."""
+    tvm = load_tvm()
+    relay, target, kept = tvm.relay, tvm.target.Target(TARGET), KeptCode()
+    x, y = (relay.var(name, shape=(2, 16, 24)) for name in "xy")
+    product = relay.nn.batch_matmul(relay.nn.relu(x), relay.nn.relu(y))
+    prepared = prepare(tvm.IRModule.from_expr(relay.Function([x, y], product)), {}, target)
+    with prepared.operators():
+        tasks, plain = keep_layout_where_needed(extract_tasks((prepared.module, {}), TARGET)[0])
+        [task] = [each for each in tasks if "batch_matmul" in str(each.desc)]
+        key = str(task.workload_key)
+        records = [record_of(task, state) for state in sample_states(task, 16)[:5]]
+        for _, code in records:
+            kept.add(code)
+        log = tmp_path / "log.json"
+        log.write_text(records[0][0])
+        usual, functions = build_tuned(prepared, target, log, plain, {key}, CodeOf(newer_llvm(tvm), kept))
+        relinker = Relinker(usual, functions, {key: records[0][0]}, kept, {key: task.compute_dag})
+        shapes = [code.arguments for _, code in records]
+        taken = [relinker.takes(key, line) for line, _ in records]
+
+        assert len(usual.linked) == 1
+        assert taken[0]
+        assert not any(yes for yes, shape in zip(taken, shapes, strict=True) if shape != shapes[0])
+        assert len(set(shapes)) > 1, "all programs read the same"
+        for yes, (line, _) in zip(taken, records, strict=True):
+            assert (relinker.network({key: line}) is not None) == yes
+
+
 def test_weights_that_two_operations_read_are_not_laid_out() -> None:
     tvm = load_tvm()
     te, reads = tvm.te, "layout_free_placeholders"
