@@ -3,7 +3,8 @@
 Question: how long does TVM take to build a network whose programs were compiled when they were measured, how
 long where it compiles them again, and how long are other programs put into a network that is built?
 Set-up: the programs that a tuning chose, and the second fastest of each task that can have it so, compiled
-before as a measuring process does; all ways in turns in one process, after a build of each that does not count.
+before as a measuring process does; all ways in turns in one process, after a build of each that does not
+count.
 Baseline: every program compiled again.
 Checked before anything is printed: the networks' outputs are equal, bit for bit.
 Takeaway: seconds of each way, medians of turns, and the ratio of the first two.
