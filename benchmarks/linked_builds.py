@@ -61,7 +61,7 @@ def records(run: Run) -> tuple[dict[str, str], dict[str, str]]:
         fastest_programs([run.folder / name], keys, n) for name, n in (("best.json", 1), ("log.json", 2))
     )
     first = {key: lines[0][1] for key, lines in chosen.items()}
-    others = {key: [line for _, line in found[key] if line != first[key]] for key in first}
+    others = {key: [line for _, line in found.get(key, []) if line != first[key]] for key in first}
     return first, {key: lines[0] if lines else first[key] for key, lines in others.items()}
 
 
