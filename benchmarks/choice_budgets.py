@@ -14,11 +14,8 @@ seconds of drawing, breeding and lowering.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import functools
-import tempfile
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +25,10 @@ from tlp_tvm.adapting.adaptation import UNIT
 from tlp_tvm.adapting.informed import both
 from tlp_tvm.adapting.process import SLOPE
 from tlp_tvm.ansor.breeding.task_stock import TaskStock
+from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.ansor.loading.loops import share_loops_of
+from tlp_tvm.ansor.loading.targets import target_of
+from tlp_tvm.ansor.networks.planning import plan_tasks
 from tlp_tvm.ansor.reading.store_rows import rows_of_states
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.zero_shot import FAVOURITES
@@ -39,8 +40,6 @@ from tlp_tvm.framework import framework_named
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import load_model
 from tlp_tvm.model.trees.tile_sizes import tile_sizes
-from tlp_tvm.tuning.tune_observer import TuneObserver
-from tlp_tvm.tuning.tune_settings import TuneSettings
 
 TASKS, SEEDS = 7, (0, 1)
 
@@ -65,13 +64,11 @@ BUDGETS = [
 
 def tasks_of(network: str) -> list[Any]:
     """Some of a network's tasks, evenly spread."""
-    with tempfile.TemporaryDirectory() as folder:
-        settings = TuneSettings(network, Path(folder), trials=0, framework="ansor", hide_messages=True)
-        framework = framework_named("ansor")
-        settings = dataclasses.replace(settings, population=framework.choice_population)
-        tuner: Any = framework.tuner(settings, framework.default_model, TuneObserver())
-        count = len(tuner.split())
-    return [tuner._tasks[int(i)] for i in np.unique(np.linspace(0, count - 1, TASKS).astype(int))]
+    target = target_of("", here=True)
+    share_loops_of(load_tvm())
+    planned = plan_tasks([network], target, print)
+    places = np.unique(np.linspace(0, len(planned) - 1, TASKS).astype(int))
+    return [planned[i].task for i in places]
 
 
 def chosen(task: Any, cost_model: TLPCostModel, seed: int, budget: Budget) -> tuple[float, list[float]]:

@@ -68,9 +68,7 @@ def records(run: Run) -> tuple[dict[str, str], dict[str, str]]:
 def relinking(run: Run, how: CodeOf, first: Mapping[str, str]) -> Relinker:
     """What puts other programs into the network of the chosen ones."""
     usual, functions = run.built_of(run.folder / "best.json", how)
-    dags = {str(task.workload_key): task.compute_dag for task in run.tasks}
-    laid_out = {key: dag for key, dag in dags.items() if key not in run.kept}
-    return Relinker(usual, functions, first, how.kept, laid_out)
+    return Relinker(usual, functions, first, how.kept, run.tasks)
 
 
 def timed(build: Callable[[], Any]) -> float:
@@ -84,16 +82,12 @@ def row(run: Run, code: str, turns: int) -> str:
     """A network's row of the table."""
     first, others = records(run)
     again, how = CodeOf(code), CodeOf(code, compiled([*run.chosen(), *(p for _, p in run.fastest(2))], code))
-    takes = relinking(run, how, first).takes
-    others = {key: line if takes(key, line) else first[key] for key, line in others.items()}
-
-    def relinked() -> Any:
-        return relinking(run, how, first).network(others)
-
+    relinker = relinking(run, how, first)
+    others = {key: line if relinker.takes(key, line) else first[key] for key, line in others.items()}
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "others.json"
         log.write_text("".join(others.values()))
-        networks = [run.built(again), run.built(how), run.built_of(log, how)[0], relinked()]
+        networks = [run.built(again), run.built(how), run.built_of(log, how)[0], relinker.network(others)]
     inputs = inputs_of(run.folder)
     outputs = [run_once(each, inputs, run.target) for each in networks]
     for one, same in ((0, 1), (2, 3)):

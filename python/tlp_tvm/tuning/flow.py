@@ -202,8 +202,8 @@ class _Tuning(Steps):
     def _tries(self, build_s: float) -> int:
         """Networks of other programs that there is time to build and time."""
         ends = self.began + self.settings.minutes * 60 if self.settings.minutes else np.inf
-        linked = self.tuner.compiled_again([np.inf] * len(self.planned)) is not None
-        return tries_within(ends - time.monotonic(), build_s, self.tuner.builds_after - 2, linked)
+        tuner = self.tuner
+        return tries_within(ends - time.monotonic(), build_s, tuner.builds_after - 2, tuner.relinks)
 
     def _read(self, folder: RunFolder) -> History:
         return read_history(folder.log, [task["workload_key"] for task in self.planned])
@@ -223,7 +223,7 @@ class _Tuning(Steps):
             again = tuner.compiled_again(progress.best)
             compiled, split_s = (len(weights), 0.0) if again is None else (again, self.took["tasks"])
             build_s = tuned_build_s(self.took["build"], compiled, program_s, split_s)
-            return search_ends(self.began, settings.minutes, build_s, builds, again is not None)
+            return search_ends(self.began, settings.minutes, build_s, builds, tuner.relinks)
 
         def move_end(program_s: float) -> float | None:
             deadline = ends(program_s)

@@ -34,6 +34,8 @@ class Tuner(Protocol):
     """The first error inside a call from TVM, whose frames may lose it."""
     builds_after: int
     """How often it builds the network after a search, at most."""
+    relinks: bool
+    """Whether most of these builds only link the network anew."""
     choice_s: float
     """Seconds that it takes to choose a task's program without measuring; 0 where `take` does not."""
     tables: tuple[str, ...]

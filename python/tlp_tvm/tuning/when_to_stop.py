@@ -67,7 +67,8 @@ def search_ends(
     """
     if not minutes:
         return None
-    whole, worth = minutes * 60, min(builds, 3 + _RELINKED * (builds - 3)) if linked else builds
+    whole = minutes * 60
+    worth = min(builds, 3 + (_RELINKED if linked else 1) * (builds - 3))
     for_builds = min(worth * build_s, max(build_s, whole * _MOST_SHARE))
     return began + max(whole - for_builds - _TIMING_S, whole * _LEAST_SHARE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -25,11 +26,13 @@ from tlp_tvm.ansor.compiling.newer_llvm import linked_with
 from tlp_tvm.ansor.compiling.relinking import Relinker
 from tlp_tvm.ansor.networks import inside
 from tlp_tvm.errors import TuningError
+from tlp_tvm.framework import framework_named
 from tlp_tvm.machine.loop_threads import VARIABLE
 from tlp_tvm.measuring.child import Timing
 from tlp_tvm.measuring.pool import MeasureSettings
 from tlp_tvm.tuning.flow import tune_network
 from tlp_tvm.tuning.network.tuned_library import line_that_runs
+from tlp_tvm.tuning.tune_observer import TuneObserver
 from tlp_tvm.tuning.tune_settings import TuneResult, TuneSettings
 
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
@@ -154,3 +157,18 @@ def test_a_tuning_links_what_it_measured(tmp_path: Path, monkeypatch: pytest.Mon
     programs = {name_of(json.loads(line)["i"]) for line in (tmp_path / "log.json").read_text().splitlines()}
     assert {each.code.name for found in functions for each in found.values()} <= programs
     assert relinked[0], "TVM builds the network of the second programs again"
+
+
+def test_time_is_kept_for_as_many_networks_as_are_tried(tmp_path: Path) -> None:
+    framework, given = framework_named("ansor"), settings(tmp_path)
+    newer = given.measure.at_best(framework.caches, framework.code())
+
+    tuners = [
+        framework.tuner(dataclasses.replace(given, measure=how), LinearScorer(), TuneObserver())
+        for how in (given.measure, newer)
+    ]
+
+    assert [(each.relinks, each.builds_after) for each in tuners] == [
+        (False, inside.BUILT + 2),
+        (True, inside.CANDIDATES + 2),
+    ]

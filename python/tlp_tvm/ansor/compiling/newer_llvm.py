@@ -89,15 +89,12 @@ def bitcode_of(library: Any) -> bytes:
         return file.read_bytes()
 
 
-def compiled_newly(
-    tvm: Any, bitcode: bytes, functions: Mapping[str, Linked] | None = None
-) -> tuple[Any, bytes]:
+def compiled_newly(tvm: Any, bitcode: bytes) -> tuple[Any, bytes]:
     """Compile what TVM built for an `unoptimised` target.
 
     Args:
         tvm: the module.
         bitcode: of the functions.
-        functions: those among them that programs compute which are compiled already.
 
     Returns:
         TVM's module of the same functions, and the object file that it was linked from.
@@ -105,8 +102,7 @@ def compiled_newly(
     Raises:
         RuntimeError: LLVM or the linker refuses it.
     """
-    found = functions or {}
-    return linked_with(tvm, compiled_without(found, bitcode), found)
+    return linked_with(tvm, compiled_without((), bitcode), {})
 
 
 def compiled_without(functions: Collection[str], bitcode: bytes) -> bytes:

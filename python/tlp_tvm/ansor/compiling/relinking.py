@@ -6,12 +6,13 @@ The graph stays as it is, but for the weights that the other programs have lie o
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tlp_tvm.ansor.compiling.kept_code import Code, KeptCode
+from tlp_tvm.ansor.compiling.kept_code import KeptCode
 from tlp_tvm.ansor.compiling.linking import Linked
 from tlp_tvm.ansor.compiling.newer_network import NewerNetwork
 from tlp_tvm.ansor.compiling.weight_places import Places, packed_places
@@ -27,7 +28,7 @@ class Relinker:
         functions: Mapping[str, str],
         lines: Mapping[str, str],
         kept: KeptCode,
-        dags: Mapping[str, Any],
+        tasks: Sequence[Any],
     ) -> None:
         """Prepare.
 
@@ -36,23 +37,33 @@ class Relinker:
             functions: name of each of its functions to the workload key of its task.
             lines: workload key to the record of its program.
             kept: code of programs.
-            dags: workload key to `auto_scheduler.ComputeDAG`; of the tasks whose weights may lie otherwise.
+            tasks: `auto_scheduler.SearchTask`s.
         """
-        self._usual, self._functions, self._lines = usual, functions, lines
-        self._kept, self._dags = kept, dags
-        self._known: dict[str, dict[int, Places]] = {}
+        plain = load_tvm().auto_scheduler.LayoutRewriteOption.NO_REWRITE
+        laid_out = [task for task in tasks if task.layout_rewrite_option != plain]
+        self._usual, self._lines, self._kept = usual, lines, kept
+        self._dags = {str(task.workload_key): task.compute_dag for task in laid_out}
+        self._graph = _Graph(usual)
+        self._names: dict[str, list[str]] = defaultdict(list)
+        for name in self._graph.functions & functions.keys():
+            self._names[functions[name]].append(name)
+        self._lay: dict[str, dict[int, Places]] = {}
 
     def takes(self, key: str, line: str) -> bool:
-        """Whether a task can have another program.
+        """Whether a task can have another program; how its weights lie is left to `network`.
 
         Args:
             key: of the task.
             line: record of the program.
         """
-        return (
-            line == self._lines.get(key)
-            or self._put(_Graph(self._usual), key, line, try_only=True) is not None
-        )
+        if line == self._lines.get(key):
+            return True
+        try:
+            if self._kept.of(line) is None or not self._has_parameters(key):
+                self._changes(key, line)
+        except ValueError:
+            return False
+        return True
 
     def network(self, lines: Mapping[str, str]) -> NewerNetwork | None:
         """The network with these programs, as TVM would build it.
@@ -67,53 +78,77 @@ class Relinker:
         if lines.keys() != self._lines.keys():
             return None
         graph, linked = _Graph(self._usual), dict(self._usual.linked)
-        for key in lines:
-            if lines[key] == self._lines[key]:
-                continue
-            if (put := self._put(graph, key, lines[key])) is None:
-                return None
-            linked |= put
+        try:
+            for key in lines:
+                if lines[key] != self._lines[key]:
+                    for name, (call, weights) in self._changes(key, lines[key]).items():
+                        linked[name] = call
+                        for each in weights:
+                            graph.lay_out(each)
+        except ValueError:
+            return None
         return self._usual.with_programs(graph.text, graph.parameters, linked)
 
-    def _put(self, graph: _Graph, key: str, line: str, try_only: bool = False) -> dict[str, Linked] | None:
-        """A task's functions with another program, and its weights as it reads them; None where not."""
-        code, found = self._kept.of(line), {}
-        for name in (each for each, of in self._functions.items() if of == key and graph.has(each)):
-            before = self._usual.linked.get(name)
-            if before is None or code is None:
-                return None
-            try:
-                for place, (lay, lie, shape) in self._weights(key, line, before, code).items():
-                    nodes = graph.parameters_at(name, place)
-                    if not try_only:
-                        graph.lay_out(nodes, lay, lie, shape)
-            except ValueError:
-                return None
-            found[name] = Linked(code, before.places)
+    def _has_parameters(self, key: str) -> bool:
+        """Whether whatever a task's programs have lie otherwise is a parameter of its own."""
+        try:
+            for name in self._names[key]:
+                for i in self._lay_of(key):
+                    self._graph.parameters_at(name, self._linked(name).places[i])
+        except ValueError:
+            return False
+        return True
+
+    def _changes(self, key: str, line: str) -> dict[str, tuple[Linked, list[_Weights]]]:
+        """What another program is for a task's functions: how each calls it, and what it reads otherwise.
+
+        Raises:
+            ValueError: only TVM can have them call it.
+        """
+        if (code := self._kept.of(line)) is None:
+            raise ValueError("expected code of the program")
+        lay, lie, found = self._lay_of(key), self._places(key, line), {}
+        for name in self._names[key]:
+            before = self._linked(name)
+            pairs = enumerate(zip(before.code.arguments, code.arguments, strict=True))
+            others = {i for i, (one, other) in pairs if one != other}
+            if not others <= lie.keys():
+                raise ValueError(f"{name}: expected weights alone to lie otherwise, found arguments {others}")
+            moved = [i for i in lie if i in others or not np.array_equal(lay[i], lie[i])]
+            weights = [
+                _Weights(
+                    self._graph.parameters_at(name, before.places[i]), lay[i], lie[i], code.arguments[i][0]
+                )
+                for i in moved
+            ]
+            found[name] = (Linked(code, before.places), weights)
         return found
 
-    def _weights(
-        self, key: str, line: str, before: Linked, code: Code
-    ) -> dict[int, tuple[Places, Places, tuple[int, ...]]]:
-        """Of the arguments that lie otherwise: how they lay, how they lie, and their shape now."""
-        lay, lie = (self._places(key, each) for each in (self._lines[key], line))
-        arguments = zip(before.code.arguments, code.arguments, strict=True)
-        others = [i for i, (one, other) in enumerate(arguments) if one != other]
-        if not set(others) <= lie.keys():
-            raise ValueError(f"expected other weights alone, found arguments {others}")
-        return {
-            before.places[i]: (lay[i], lie[i], code.arguments[i][0])
-            for i in lie
-            if i in others or not np.array_equal(lay[i], lie[i])
-        }
+    def _linked(self, name: str) -> Linked:
+        if name not in self._usual.linked:
+            raise ValueError(f"{name}: expected a function that is linked")
+        return self._usual.linked[name]
+
+    def _lay_of(self, key: str) -> dict[int, Places]:
+        """Those of other programs are as large as the weights, and not kept."""
+        if key not in self._lay:
+            self._lay[key] = self._places(key, self._lines[key])
+        return self._lay[key]
 
     def _places(self, key: str, line: str) -> dict[int, Places]:
         if key not in self._dags:
             return {}
-        if line not in self._known:
-            load = load_tvm().auto_scheduler.measure_record.load_record_from_string
-            self._known[line] = packed_places(self._dags[key], load(line)[0].state)
-        return self._known[line]
+        load = load_tvm().auto_scheduler.measure_record.load_record_from_string
+        return packed_places(self._dags[key], load(line)[0].state)
+
+
+class _Weights(NamedTuple):
+    """Parameters that lie otherwise: nodes and their names, how they lay and lie, and their shape now."""
+
+    nodes: dict[int, str]
+    lay: Places
+    lie: Places
+    shape: tuple[int, ...]
 
 
 class _Graph:
@@ -128,8 +163,9 @@ class _Graph:
     def text(self) -> str:
         return json.dumps(self._content)
 
-    def has(self, name: str) -> bool:
-        return any(self._function(node) == name for node in self._nodes)
+    @property
+    def functions(self) -> set[str]:
+        return set(map(self._function, self._nodes)) - {""}
 
     def parameters_at(self, name: str, place: int) -> dict[int, str]:
         """What a function reads there: nodes, and the names of their parameters.
@@ -148,14 +184,14 @@ class _Graph:
                 raise ValueError(f"expected weights that are a parameter, found {parameter}")
         return names
 
-    def lay_out(self, nodes: Mapping[int, str], lay: Places, lie: Places, shape: tuple[int, ...]) -> None:
+    def lay_out(self, weights: _Weights) -> None:
         """Have parameters lie otherwise."""
-        for i, parameter in nodes.items():
+        for i, parameter in weights.nodes.items():
             packed = self.parameters[parameter].numpy()
             plain = np.empty(packed.size, packed.dtype)
-            plain[lay] = packed.ravel()
-            self.parameters[parameter] = load_tvm().nd.array(plain[lie].reshape(shape))
-            self._content["attrs"]["shape"][1][self._content["node_row_ptr"][i]] = list(shape)
+            plain[weights.lay] = packed.ravel()
+            self.parameters[parameter] = load_tvm().nd.array(plain[weights.lie].reshape(weights.shape))
+            self._content["attrs"]["shape"][1][self._content["node_row_ptr"][i]] = list(weights.shape)
 
     @staticmethod
     def _function(node: Any) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.errors import last_line_of
 
-Places = NDArray[np.int64]
+Places = NDArray[np.int32]
 """(n,) of each number as it lies now, the place where it lay in the network's own layout."""
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -45,16 +45,25 @@ def packed_places(dag: Any, state: Any) -> dict[int, Places]:
         rewritten = dag.rewrite_layout_from_state(state)
     except load_tvm().TVMError as error:
         raise ValueError(last_line_of(error)) from error
-    free = {str(each.op.name) for op in dag.ops for each in _layout_free(op)}
+    free = layout_free(dag)
     return {
         i: _places(dag, rewritten, i, str(tensor.op.name))
         for i, tensor in enumerate(dag.tensors)
-        if str(tensor.op.name) in free
+        if any(map(tensor.same_as, free))
     }
 
 
-def _layout_free(operation: Any) -> Any:
-    return (getattr(operation, "attrs", None) or {}).get("layout_free_placeholders", ())
+def layout_free(dag: Any) -> list[Any]:
+    """The tensors that TVM may lay out anew: weights, and the second operand of a batched product.
+
+    Args:
+        dag: `auto_scheduler.ComputeDAG`.
+    """
+    return [
+        tensor
+        for operation in dag.ops
+        for tensor in (getattr(operation, "attrs", None) or {}).get("layout_free_placeholders", ())
+    ]
 
 
 def _places(dag: Any, rewritten: Any, i: int, name: str) -> Places:
@@ -74,7 +83,7 @@ def _places(dag: Any, rewritten: Any, i: int, name: str) -> Places:
         for indices, shape in zip((before, after), shapes, strict=True)
     )
     everywhere = tuple(used.values())
-    places = np.full(int(np.prod(shapes[1], dtype=np.int64)), -1, np.int64)
+    places = np.full(int(np.prod(shapes[1], dtype=np.int64)), -1, np.int32)
     places[np.broadcast_to(lies, everywhere).ravel()] = np.broadcast_to(lay, everywhere).ravel()
     met = np.zeros(len(places), bool)
     met[places[places >= 0]] = True

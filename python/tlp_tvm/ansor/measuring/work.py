@@ -12,6 +12,7 @@ import numpy as np
 from tlp_tvm.ansor.compiling.kept_code import Code, arguments_of
 from tlp_tvm.ansor.compiling.newer_llvm import bitcode_of, compiled_newly, is_newer, unoptimised
 from tlp_tvm.ansor.compiling.pass_settings import of_a_program
+from tlp_tvm.ansor.compiling.weight_places import layout_free
 from tlp_tvm.ansor.loading.loops import share_loops_of
 from tlp_tvm.measuring.child import (
     COLD,
@@ -163,14 +164,8 @@ def weights_of(dag: Any) -> tuple[int, ...]:
     Returns:
         Places among its tensors.
     """
-    free = [
-        tensor
-        for operation in dag.ops
-        if hasattr(operation, "attrs") and operation.attrs and "layout_free_placeholders" in operation.attrs
-        for tensor in operation.attrs["layout_free_placeholders"]
-        if len(tensor.shape) != _BATCHED
-    ]
-    return tuple(i for i, tensor in enumerate(dag.tensors) if any(tensor.same_as(each) for each in free))
+    free = [tensor for tensor in layout_free(dag) if len(tensor.shape) != _BATCHED]
+    return tuple(i for i, tensor in enumerate(dag.tensors) if any(map(tensor.same_as, free)))
 
 
 def _arrays_of(program: Program, device: Any, inputs: dict[str, Any]) -> list[Any]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tlp_tvm.ansor.compiling.kept_code import Code
 from tlp_tvm.ansor.compiling.linking import Linked, linked
+from tlp_tvm.ansor.compiling.weight_places import layout_free
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.search.sampling import drawn_states
 
@@ -118,8 +119,4 @@ def _can_rewrite(task: Any) -> bool:
 
 def _copies_weights(dag: Any) -> bool:
     """Whether what would be laid out anew is a copy: both operands of a product are one tensor."""
-    return any(
-        len(tensor.op.input_tensors) > 0
-        for operation in dag.ops
-        for tensor in (getattr(operation, "attrs", None) or {}).get("layout_free_placeholders", ())
-    )
+    return any(len(tensor.op.input_tensors) > 0 for tensor in layout_free(dag))

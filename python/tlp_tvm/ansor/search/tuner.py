@@ -63,8 +63,6 @@ ResNet-34 its own took 0.85 to 45 times as long as programs that were chosen wit
 class RelayTuner:
     """One network in Relay; the attributes and methods are those of `tuning.tuner_protocol.Tuner`."""
 
-    builds_after = 1 + CANDIDATES + 1
-    """The tuned one, those that `choose_inside` tries, and what it chose."""
     choice_s = 0.5
     tables: tuple[str, ...] = ()
 
@@ -226,8 +224,17 @@ class RelayTuner:
             on_task=on_task,
         )
 
+    @property
+    def builds_after(self) -> int:
+        """The tuned one, those that `choose_inside` tries, and what it chose."""
+        return 1 + (CANDIDATES if self.relinks else BUILT) + 1
+
+    @property
+    def relinks(self) -> bool:
+        return is_newer(self._code.kind)
+
     def compiled_again(self, best: Iterable[float]) -> int | None:
-        if not is_newer(self._code.kind):
+        if not self.relinks:
             return None
         fastest = map(self._kept_code.fastest, self._keys)
         return sum(not kept <= known < np.inf for kept, known in zip(fastest, best, strict=True))
@@ -307,9 +314,7 @@ class RelayTuner:
         """Puts these programs into the tuned network; None where it is not linked, or lacks code of one."""
         if not isinstance(self._tuned, NewerNetwork) or None in map(self._kept_code.of, lines):
             return None
-        dags = {key: task.compute_dag for key, task in zip(self._keys, self._tasks, strict=True)}
-        laid_out = {key: dag for key, dag in dags.items() if key not in self._kept}
-        return Relinker(self._tuned, self._functions, self._lines, self._kept_code, laid_out)
+        return Relinker(self._tuned, self._functions, self._lines, self._kept_code, self._tasks)
 
     def _build(self, lines: Mapping[str, str]) -> Built | None:
         prepared = self._prepared

@@ -58,6 +58,7 @@ class RelaxTuner:
     """One network in Relax; the attributes and methods are those of `tuning.tuner_protocol.Tuner`."""
 
     builds_after = 1
+    relinks = False
     tables = (WORKLOADS,)
     error: BaseException | None = None
     runs_here = True

@@ -13,7 +13,14 @@ from small_network import FLOAT, network, record_of
 
 from tlp_tvm.ansor.compiling.kept_code import MOST, Code, CodeOf, KeptCode, name_of
 from tlp_tvm.ansor.compiling.linking import Linked, linked
-from tlp_tvm.ansor.compiling.newer_llvm import bitcode_of, compiled_newly, newer_llvm, unoptimised
+from tlp_tvm.ansor.compiling.newer_llvm import (
+    bitcode_of,
+    compiled_newly,
+    compiled_without,
+    linked_with,
+    newer_llvm,
+    unoptimised,
+)
 from tlp_tvm.ansor.graph.pipeline import prepare
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.end_to_end import build_tuned, random_inputs, run_once
@@ -70,8 +77,8 @@ def test_arguments_come_from_where_the_network_has_them() -> None:
     of_three = te.compute((3,), lambda i: x[i] * y[i] * z[i], name="w")
     stub = tvm.build(te.create_schedule(of_three.op), [x, y, z, of_three], target, name="function")
 
-    call = Linked(Code("program", program, ()), (2, 0, -1))
-    module, _ = compiled_newly(tvm, bitcode_of(stub), {"function": call})
+    calls = {"function": Linked(Code("program", program, ()), (2, 0, -1))}
+    module, _ = linked_with(tvm, compiled_without(calls, bitcode_of(stub)), calls)
     first, unused, third, result = (
         tvm.nd.array(np.array(each, FLOAT)) for each in ([1, 2, 3], [9, 9, 9], [50, 60, 70], [0, 0, 0])
     )

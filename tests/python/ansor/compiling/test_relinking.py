@@ -52,9 +52,7 @@ def test_other_programs_have_their_weights_lie_as_tvm_lays_them(tmp_path: Path) 
             return build_tuned(prepared, target, log, plain, set(lines), code)
 
         usual, functions = by_tvm(lines[0])
-        dags = {str(task.workload_key): task.compute_dag for task in tasks}
-        laid_out = {key: dag for key, dag in dags.items() if key not in plain}
-        relinker = Relinker(usual, functions, lines[0], kept, laid_out)
+        relinker = Relinker(usual, functions, lines[0], kept, tasks)
         shapes = [{name: each.shape for name, each in usual.parameters.items()}]
         for other in (*lines[1:], lines[0]):
             expected, _ = by_tvm(other)
@@ -74,7 +72,7 @@ def test_other_programs_have_their_weights_lie_as_tvm_lays_them(tmp_path: Path) 
     missing = {each: line for each, line in lines[0].items() if each != key}
     assert relinker.network(missing) is None, "TVM's own schedule of a task"
     unknown = {**lines[0], key: lines[1][key]}
-    assert Relinker(usual, functions, lines[0], KeptCode(), laid_out).network(unknown) is None
+    assert Relinker(usual, functions, lines[0], KeptCode(), tasks).network(unknown) is None
 
 
 def test_what_the_network_computes_lies_as_it_did(tmp_path: Path) -> None:
@@ -94,7 +92,7 @@ def test_what_the_network_computes_lies_as_it_did(tmp_path: Path) -> None:
         log = tmp_path / "log.json"
         log.write_text(records[0][0])
         usual, functions = build_tuned(prepared, target, log, plain, {key}, CodeOf(newer_llvm(tvm), kept))
-        relinker = Relinker(usual, functions, {key: records[0][0]}, kept, {key: task.compute_dag})
+        relinker = Relinker(usual, functions, {key: records[0][0]}, kept, tasks)
         shapes = [code.arguments for _, code in records]
         taken = [relinker.takes(key, line) for line, _ in records]
 
