@@ -57,7 +57,7 @@ class StateSource(ProgramSource):
         new = [i for i, number in enumerate(hashes) if number not in self.known]
         if opinion is not None:
             as_bred = functools.partial(stock.replayer.all_as_bred, found.herd)
-            judged = max(JUDGED, 4 * count, count + SPARE)
+            judged = max(JUDGED, count + SPARE)
             new, count = [i for i, _ in opinion.best(found, new, as_bred, judged)], count + SPARE
         return self._inputs(state for _, state in stock.replayer.programs(found.herd, new, count))
 

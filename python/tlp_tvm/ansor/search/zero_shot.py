@@ -30,7 +30,7 @@ CANDIDATES = 32
 
 FAVOURITES, JUDGED = 1024, 48
 """Programs with the best scores, and how many of them a model's trees judge, where it has some. Of 128 they
-choose none that both say is faster."""
+choose programs that both say are a hundredth faster, in twice the time."""
 
 
 def choose_programs(
