@@ -128,7 +128,7 @@ def variants(programs: Programs, hopeless: Collection[str] = ()) -> list[dict[st
     Returns:
         Workload key to record line, for each network. The first has every task's first program, the next the
         second where there is one with nearly the same label, and so on; the last has TVM's own schedules, and
-        the first program of what is hopeless with these.
+        the first program of what is hopeless with these, unless that is all there is.
     """
     first = {key: found[0][1] for key, found in programs.items()}
     near = {
@@ -139,7 +139,8 @@ def variants(programs: Programs, hopeless: Collection[str] = ()) -> list[dict[st
         {key: lines[i] if i < len(lines) else lines[0] for key, lines in near.items()}
         for i in range(1, max(map(len, near.values()), default=0))
     ]
-    return [first, *others, {key: line for key, line in first.items() if key in hopeless}]
+    own = {key: line for key, line in first.items() if key in hopeless}
+    return [first, *others, *([own] if own != first else [])]
 
 
 def fastest(ran: Sequence[tuple[Sequence[Ran], Mapping[str, str]]], keys: Collection[str]) -> dict[str, int]:

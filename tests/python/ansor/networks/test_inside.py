@@ -36,8 +36,17 @@ def test_each_network_has_the_next_program_of_every_task_whose_label_is_near() -
         {"dense": "c", "conv": "e", "pool": "h"},
         {},
     ]
-    assert variants({}) == [{}, {}]
     assert variants(programs, hopeless={"conv", "another"})[-1] == {"conv": "e"}
+
+
+def test_no_network_is_tried_that_is_the_first_one_again() -> None:
+    programs = {"conv": [(1.0, "a"), (1.1, "b")], "other": [(1.0, "c")]}
+
+    assert variants(programs, hopeless=set(programs)) == [
+        {"conv": "a", "other": "c"},
+        {"conv": "b", "other": "c"},
+    ]
+    assert variants({}) == [{}]
 
 
 def test_a_task_keeps_what_ran_fastest_by_more_than_a_profile_can_tell() -> None:
