@@ -9,6 +9,9 @@ FOLDED, PLAIN = "folded", "plain"
 """By TVM's own LLVM, with addresses whose constant parts a processor adds for nothing, or as TVM computes
 them. Any other word is the name of another LLVM, which folds them by itself."""
 
+PREFETCHING = "-prefetching"
+"""Ends the name of an LLVM whose programs fetch the weights that they need next."""
+
 
 def is_tvms_own(code: str) -> bool:
     """Whether TVM's own LLVM compiles programs so.
@@ -45,7 +48,7 @@ def code_as_before(noted: Mapping[str, Any], best: str) -> str:
         best: how it is done here.
 
     Returns:
-        As before, where that can be done everywhere; else the best.
+        As before, where that can be done here; else the best.
     """
     before = noted_code(noted)
-    return before if is_tvms_own(before) else best
+    return before if is_tvms_own(before) or before == best.removesuffix(PREFETCHING) else best

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tlp_tvm.collection.folder import code_of_folder
-from tlp_tvm.measuring.code_kinds import code_as_before, noted_code
+from tlp_tvm.measuring.code_kinds import PREFETCHING, code_as_before, noted_code
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,15 @@ def test_files_of_before_say_it_by_another_word_or_not(noted: dict[str, Any], co
 @pytest.mark.parametrize(("before", "now"), [("plain", "plain"), ("folded", "folded"), ("llvm-9", "llvm-22")])
 def test_tvms_own_llvm_is_everywhere(before: str, now: str) -> None:
     assert code_as_before({"code": before}, "llvm-22") == now
+
+
+def test_programs_that_fetched_no_weights_are_joined_by_such() -> None:
+    best = f"llvm-22{PREFETCHING}"
+
+    assert code_as_before({"code": "llvm-22"}, best) == "llvm-22"
+    assert code_as_before({"code": best}, best) == best
+    assert code_as_before({"code": "llvm-9"}, best) == best
+    assert code_as_before({"code": f"llvm-9{PREFETCHING}"}, best) == best
 
 
 def test_a_collection_goes_on_as_it_began(tmp_path: Path) -> None:

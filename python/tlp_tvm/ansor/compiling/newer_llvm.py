@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.ansor.compiling.linking import Linked, calls, joined, run_linker
-from tlp_tvm.measuring.code_kinds import is_tvms_own
+from tlp_tvm.measuring.code_kinds import PREFETCHING, is_tvms_own
 
 _SPEED = 2
 """LLVM's level of optimisation; at 3, it takes a fifth longer for programs that are no faster."""
@@ -28,10 +28,15 @@ _CPU = '"target-cpu"="'
 _LINE = re.compile(r",? !dbg !\d+")
 """What says for a debugger where an instruction is from."""
 
+_PREFETCH = re.compile(r"call void @llvm\.prefetch\.[^\n]*\)")
+_READS_NOTHING = r"\g<0> memory(inaccessiblemem: readwrite)"
+"""Said of a prefetch, which LLVM takes for a read of whatever array may be there: it would write the sums
+of a product into memory before each."""
+
 
 @functools.cache
 def newer_llvm(tvm: Any) -> str:
-    """What code of it is called in runs and logs, "llvm-22".
+    """What code of it is called in runs and logs, "llvm-22-prefetching".
 
     Args:
         tvm: the module.
@@ -44,7 +49,7 @@ def newer_llvm(tvm: Any) -> str:
     except ImportError:
         return ""
     version = int(binding.llvm_version_info[0])
-    return f"llvm-{version}" if shutil.which("ld") and _writes_for(tvm, version) else ""
+    return f"llvm-{version}{PREFETCHING}" if shutil.which("ld") and _writes_for(tvm, version) else ""
 
 
 def _writes_for(tvm: Any, version: int) -> bool:
@@ -170,15 +175,30 @@ def _calls(functions: Mapping[str, Linked]) -> bytes:
 
 
 def _object_of(bitcode: bytes) -> bytes:
+    module = optimised(bitcode)
+    return bytes(_machine(module.triple).emit_object(module))
+
+
+def optimised(bitcode: bytes) -> Any:
+    """What LLVM makes of functions before it chooses instructions.
+
+    Args:
+        bitcode: of the functions.
+
+    Returns:
+        A module of `llvmlite.binding`.
+
+    Raises:
+        RuntimeError: LLVM refuses it.
+    """
     from llvmlite import binding
 
     module = binding.parse_assembly(_tuned_here(str(binding.parse_bitcode(bitcode))))
-    machine = _machine(module.triple)
     options = binding.create_pipeline_tuning_options(speed_level=_SPEED)
     options.slp_vectorization = True
-    builder = binding.create_pass_builder(machine, options)
+    builder = binding.create_pass_builder(_machine(module.triple), options)
     builder.getModulePassManager().run(module, builder)
-    return bytes(machine.emit_object(module))
+    return module
 
 
 def _tuned_here(text: str) -> str:
@@ -186,7 +206,7 @@ def _tuned_here(text: str) -> str:
     from llvmlite import binding
 
     tuning = f'"tune-cpu"="{binding.get_host_cpu_name()}" "prefer-vector-width"="512" '
-    return _LINE.sub("", text).replace(_CPU, tuning + _CPU)
+    return _PREFETCH.sub(_READS_NOTHING, _LINE.sub("", text).replace(_CPU, tuning + _CPU))
 
 
 @functools.cache

@@ -19,7 +19,6 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.ansor.networks.layout_rewrite import best_records
 from tlp_tvm.errors import TuningError, last_line_of
-from tlp_tvm.measuring.code_kinds import FOLDED
 from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
 
 
@@ -117,7 +116,7 @@ def _build_tuned(
     kind = str(target.kind.name)
     newly = kind == "llvm" and is_newer(code.kind)
     context = best_records(log, kept, code.of_records(log) if newly else None)
-    settings = of_a_network(tvm, kind, prepared.needless, code.kind == FOLDED)
+    settings = of_a_network(tvm, kind, prepared.needless, code.kind)
     built_for = unoptimised(tvm, target) if newly else target
     try:
         with context, tvm.transform.PassContext(**settings, instruments=[folding_before()]):

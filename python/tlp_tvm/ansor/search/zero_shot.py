@@ -21,6 +21,7 @@ from tlp_tvm.breeding.evolution import evolve
 from tlp_tvm.breeding.herd_scores import model_scores
 from tlp_tvm.breeding.second_opinion import SecondOpinion
 from tlp_tvm.files import write_whole
+from tlp_tvm.measuring.code_kinds import PLAIN
 
 MADE_UP_COST = 1e9
 """Seconds; below what TVM writes for a failure, far above what anything takes."""
@@ -132,7 +133,7 @@ def can_be_compiled(task: Any, state: Any, *, lowered: bool = False) -> bool:
         )
         if lowered and not for_gpu:
             return True
-        settings = of_a_program(tvm, str(task.target.kind.name), folded=False)
+        settings = of_a_program(tvm, str(task.target.kind.name), PLAIN)
         with (
             tvm.target.Target(task.target, task.target_host),
             tvm.transform.PassContext(opt_level=3, **settings),

@@ -39,17 +39,18 @@ def test_programs_compute_the_same(name: str) -> None:
 
 
 def test_it_gets_addresses_as_tvm_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bool] = []
+    asked: list[str] = []
 
-    def of_a_program(tvm: Any, kind: str, folded: bool) -> dict[str, Any]:
-        asked.append(folded)
-        return pass_settings.of_a_program(tvm, kind, folded)
+    def of_a_program(tvm: Any, kind: str, code: str) -> dict[str, Any]:
+        asked.append(code)
+        return pass_settings.of_a_program(tvm, kind, code)
 
     monkeypatch.setattr(work, "of_a_program", of_a_program)
-    for code in (newer_llvm(load_tvm()), FOLDED, PLAIN):
+    codes = [newer_llvm(load_tvm()), FOLDED, PLAIN]
+    for code in codes:
         work.compiled(programs_of("reduction", code)[0])
 
-    assert asked == [False, True, False]
+    assert asked == codes
 
 
 def test_a_child_has_the_function_that_it_times() -> None:
