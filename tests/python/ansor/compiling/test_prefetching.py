@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.compiling import newer_llvm, pass_settings, prefetching
-from tlp_tvm.ansor.compiling.prefetching import LINE, Block, Read, block_of, reads, with_prefetches
+from tlp_tvm.ansor.compiling import newer_llvm, pass_settings, prefetching, weight_blocks
+from tlp_tvm.ansor.compiling.prefetching import LINE, with_prefetches
+from tlp_tvm.ansor.compiling.weight_blocks import Block, Read, block_of, reads
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN, PREFETCHING
 
@@ -24,7 +25,7 @@ BLOCK = DEPTH * LANES
 @pytest.fixture(autouse=True)
 def small_weights_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """The weights of these products are small."""
-    monkeypatch.setattr(prefetching, "LEAST_BYTES", 4 * COLUMNS * BLOCK)
+    monkeypatch.setattr(weight_blocks, "LEAST_BYTES", 4 * COLUMNS * BLOCK)
 
 
 def product(fused: bool = False, axes: int = 6) -> tuple[Any, list[Any]]:
@@ -109,7 +110,7 @@ def test_while_a_block_is_used_each_line_of_the_next_is_fetched(fused: bool, sam
 
 
 def test_a_block_that_is_too_large_is_fetched_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prefetching, "MOST_BYTES", 1 << 10)
+    monkeypatch.setattr(weight_blocks, "MOST_BYTES", 1 << 10)
     function = in_the_first_phase(*product())
 
     part = block_of(load_tvm(), weights_read(function))
@@ -126,7 +127,7 @@ def test_arrays_of_a_network_and_small_ones_are_not_fetched(monkeypatch: pytest.
     function = in_the_first_phase(*product(axes=prefetching.MOST_AXES))
     assert with_prefetches(load_tvm(), function).same_as(function)
 
-    monkeypatch.setattr(prefetching, "LEAST_BYTES", 4 * COLUMNS * BLOCK + 1)
+    monkeypatch.setattr(weight_blocks, "LEAST_BYTES", 4 * COLUMNS * BLOCK + 1)
     function = in_the_first_phase(*product())
     assert with_prefetches(load_tvm(), function).same_as(function)
 
