@@ -177,7 +177,8 @@ def test_sums_stay_in_registers_beside_a_prefetch() -> None:
 
     storing = {block.partition(":")[0] for block in optimised.split("\n\n") if "store <16 x float>" in block}
     assert "call void @llvm.prefetch" in optimised
-    assert storing == {"for_end_k.outer"}
+    # some processors have the groups of rows unrolled
+    assert {name.removesuffix(".1") for name in storing} == {"for_end_k.outer"}
 
 
 def test_only_a_newer_llvm_for_a_cpu_fetches() -> None:
