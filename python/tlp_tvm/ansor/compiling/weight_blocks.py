@@ -58,6 +58,19 @@ def reads(tir: Any, body: Any, arrays: Collection[Any]) -> Iterator[Read]:
         body: of the function.
         arrays: the variables that hold them.
     """
+    for loops, statement in leaves(tir, body):
+        for load in _loads(tir, statement.value) if isinstance(statement, tir.BufferStore) else ():
+            if load.buffer.data in arrays and len(load.indices) == 1:
+                yield Read(loops, load.buffer, load.indices[0])
+
+
+def leaves(tir: Any, body: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """The statements of a function that hold no others, and the loops around each, the outermost first.
+
+    Args:
+        tir: `tvm.tir`.
+        body: of the function.
+    """
     waiting: list[tuple[Any, tuple[Any, ...]]] = [(body, ())]
     while waiting:
         statement, loops = waiting.pop()
@@ -68,12 +81,10 @@ def reads(tir: Any, body: Any, arrays: Collection[Any]) -> Iterator[Read]:
         elif isinstance(statement, tir.IfThenElse):
             cases = (statement.then_case, statement.else_case)
             waiting += [(each, loops) for each in cases if each is not None]
-        elif isinstance(statement, tir.BufferStore):
-            for load in _loads(tir, statement.value):
-                if load.buffer.data in arrays and len(load.indices) == 1:
-                    yield Read(loops, load.buffer, load.indices[0])
         elif hasattr(statement, "body"):
             waiting.append((statement.body, loops))
+        else:
+            yield loops, statement
 
 
 def _loads(tir: Any, value: Any) -> list[Any]:
@@ -103,10 +114,11 @@ def block_of(tvm: Any, read: Read) -> Block | None:
             break
         inner = [(step, int(each.extent)) for step, each in zip(steps, read.loops, strict=True)][depth + 1 :]
         count = math.prod(extent for step, extent in inner if step)
-        apart = 1 + sum(step * (extent - 1) for step, extent in inner) != count
+        if size * count > MOST_BYTES or 1 + sum(step * (extent - 1) for step, extent in inner) != count:
+            continue
         same = _same(tvm.tir, read, loop) if loop.kind == PARALLEL else int(steps[depth] != 0)
         used = same * math.prod(extent for step, extent in inner if not step)
-        if size * count <= MOST_BYTES and not apart and used > 1:
+        if used > 1:
             found = Block(depth, size * count, same)
     return found
 

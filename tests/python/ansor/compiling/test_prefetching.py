@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm.ansor.compiling import newer_llvm, pass_settings, prefetching, weight_blocks
 from tlp_tvm.ansor.compiling.prefetching import LINE, with_prefetches
-from tlp_tvm.ansor.compiling.weight_blocks import Block, Read, block_of, reads
+from tlp_tvm.ansor.compiling.weight_blocks import Block, Read, block_of, leaves, reads
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN, PREFETCHING
 
@@ -79,21 +79,13 @@ def fetched(function: Any) -> list[tuple[tuple[int, ...], int]]:
     """For each prefetch that runs, the iterations of the loops around it and the element that it asks for."""
     tvm = load_tvm()
     tir, found = tvm.tir, []
-    waiting: list[tuple[Any, tuple[Any, ...]]] = [(function.body, ())]
-    while waiting:
-        statement, loops = waiting.pop()
-        if isinstance(statement, tir.For):
-            waiting.append((statement.body, (*loops, statement)))
-        elif isinstance(statement, tir.SeqStmt):
-            waiting += [(each, loops) for each in statement]
-        elif isinstance(statement, tir.Evaluate) and "prefetch" in str(statement):
+    for loops, statement in leaves(tir, function.body):
+        if isinstance(statement, tir.Evaluate) and "prefetch" in str(statement):
             [place] = statement.value.args[0].args[0].indices
             for values in itertools.product(*(range(int(each.extent)) for each in loops)):
                 given = {loop.loop_var: value for loop, value in zip(loops, values, strict=True)}
                 value = tir.stmt_functor.substitute(place, given)
                 found.append((values, int(tvm.arith.Analyzer().simplify(value))))
-        elif hasattr(statement, "body"):
-            waiting.append((statement.body, loops))
     return found
 
 
