@@ -12,6 +12,9 @@ them. Any other word is the name of another LLVM, which folds them by itself."""
 PREFETCHING = "-prefetching"
 """Ends the name of an LLVM whose programs fetch the weights that they need next."""
 
+IN_PARTS = "-in-parts"
+"""Ends the name of an LLVM whose programs compute in parts what registers are too few for."""
+
 
 def is_tvms_own(code: str) -> bool:
     """Whether TVM's own LLVM compiles programs so.
@@ -51,4 +54,5 @@ def code_as_before(noted: Mapping[str, Any], best: str) -> str:
         As before, where that can be done here; else the best.
     """
     before = noted_code(noted)
-    return before if is_tvms_own(before) or before == best.removesuffix(PREFETCHING) else best
+    whole = best.removesuffix(IN_PARTS)
+    return before if is_tvms_own(before) or before in (whole, whole.removesuffix(PREFETCHING)) else best

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tlp_tvm.collection.folder import code_of_folder
-from tlp_tvm.measuring.code_kinds import PREFETCHING, code_as_before, noted_code
+from tlp_tvm.measuring.code_kinds import IN_PARTS, PREFETCHING, code_as_before, noted_code
 
 
 @pytest.mark.parametrize(
@@ -25,13 +25,12 @@ def test_tvms_own_llvm_is_everywhere(before: str, now: str) -> None:
     assert code_as_before({"code": before}, "llvm-22") == now
 
 
-def test_programs_that_fetched_no_weights_are_joined_by_such() -> None:
-    best = f"llvm-22{PREFETCHING}"
+@pytest.mark.parametrize("before", ["llvm-22", f"llvm-22{PREFETCHING}", f"llvm-22{PREFETCHING}{IN_PARTS}"])
+def test_programs_that_lack_what_ours_have_are_joined_by_such(before: str) -> None:
+    best = f"llvm-22{PREFETCHING}{IN_PARTS}"
 
-    assert code_as_before({"code": "llvm-22"}, best) == "llvm-22"
-    assert code_as_before({"code": best}, best) == best
-    assert code_as_before({"code": "llvm-9"}, best) == best
-    assert code_as_before({"code": f"llvm-9{PREFETCHING}"}, best) == best
+    assert code_as_before({"code": before}, best) == before
+    assert code_as_before({"code": before.replace("22", "9")}, best) == best
 
 
 def test_a_collection_goes_on_as_it_began(tmp_path: Path) -> None:

@@ -56,9 +56,9 @@ def test_a_run_from_before_the_passes_is_resumed_without_them(
 ) -> None:
     built: list[str] = []
 
-    def of_a_network(tvm: Any, kind: str, needless: tuple[str, ...], code: str) -> dict[str, Any]:
+    def of_a_network(tvm: Any, target: Any, needless: tuple[str, ...], code: str) -> dict[str, Any]:
         built.append(code)
-        return pass_settings.of_a_network(tvm, kind, needless, code)
+        return pass_settings.of_a_network(tvm, target, needless, code)
 
     monkeypatch.setattr(end_to_end, "of_a_network", of_a_network)
     monkeypatch.setattr(newer_llvm, "newer_llvm", lambda tvm: "")  # TVM's own LLVM folds nothing by itself

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.ansor.compiling.linking import Linked, calls, joined, run_linker
-from tlp_tvm.measuring.code_kinds import PREFETCHING, is_tvms_own
+from tlp_tvm.ansor.compiling.register_tiles import with_whole_steps
+from tlp_tvm.measuring.code_kinds import IN_PARTS, PREFETCHING, is_tvms_own
 
 _SPEED = 2
 """LLVM's level of optimisation; at 3, it takes a fifth longer for programs that are no faster."""
@@ -36,7 +37,7 @@ of a product into memory before each."""
 
 @functools.cache
 def newer_llvm(tvm: Any) -> str:
-    """What code of it is called in runs and logs, "llvm-22-prefetching".
+    """What code of it is called in runs and logs, "llvm-22-prefetching-in-parts".
 
     Args:
         tvm: the module.
@@ -49,7 +50,9 @@ def newer_llvm(tvm: Any) -> str:
     except ImportError:
         return ""
     version = int(binding.llvm_version_info[0])
-    return f"llvm-{version}{PREFETCHING}" if shutil.which("ld") and _writes_for(tvm, version) else ""
+    return (
+        f"llvm-{version}{PREFETCHING}{IN_PARTS}" if shutil.which("ld") and _writes_for(tvm, version) else ""
+    )
 
 
 def _writes_for(tvm: Any, version: int) -> bool:
@@ -206,7 +209,8 @@ def _tuned_here(text: str) -> str:
     from llvmlite import binding
 
     tuning = f'"tune-cpu"="{binding.get_host_cpu_name()}" "prefer-vector-width"="512" '
-    return _PREFETCH.sub(_READS_NOTHING, _LINE.sub("", text).replace(_CPU, tuning + _CPU))
+    text = _LINE.sub("", text).replace(_CPU, tuning + _CPU)
+    return with_whole_steps(_PREFETCH.sub(_READS_NOTHING, text))
 
 
 @functools.cache

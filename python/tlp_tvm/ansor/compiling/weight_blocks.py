@@ -18,7 +18,7 @@ LEAST_BYTES = 256 << 10
 SHORT = 4 << 10
 """Bytes of a block that is not taken apart into those of an inner loop."""
 
-SERIAL, PARALLEL, VECTORISED = 0, 1, 2
+SERIAL, PARALLEL, VECTORISED, UNROLLED = 0, 1, 2, 3
 """TVM's kinds of loops."""
 
 
@@ -105,7 +105,7 @@ def block_of(tvm: Any, read: Read) -> Block | None:
         tvm: the module.
         read: of packed weights.
     """
-    size, steps = item_bytes(tvm, read.buffer), _steps(tvm, read)
+    size, steps = item_bytes(tvm, read.buffer), steps_of(tvm, read.loops, read.index)
     if steps is None or size * math.prod(int(extent) for extent in read.buffer.shape) < LEAST_BYTES:
         return None
     found: Block | None = None
@@ -141,16 +141,25 @@ def item_bytes(tvm: Any, buffer: Any) -> int:
     return int(tvm.runtime.DataType(buffer.dtype).bits) // 8
 
 
-def _steps(tvm: Any, read: Read) -> list[int] | None:
-    """How far the index moves with each loop, 0 for parallel ones; None where it is no sum of such steps."""
-    if any(not isinstance(loop.extent, tvm.tir.IntImm) or int(loop.min) for loop in read.loops):
+def steps_of(tvm: Any, loops: Sequence[Any], index: Any) -> list[int] | None:
+    """How far an index moves with each loop around it, 0 for parallel ones.
+
+    Args:
+        tvm: the module.
+        loops: around it.
+        index: into an array.
+
+    Returns:
+        None where it is no sum of such steps.
+    """
+    if any(not isinstance(loop.extent, tvm.tir.IntImm) or int(loop.min) for loop in loops):
         return None
-    moving = [loop.loop_var for loop in read.loops if loop.kind != PARALLEL]
-    found = list(tvm.arith.detect_linear_equation(read.index, moving))
+    moving = [loop.loop_var for loop in loops if loop.kind != PARALLEL]
+    found = list(tvm.arith.detect_linear_equation(index, moving))
     if not found or not all(isinstance(step, tvm.tir.IntImm) for step in found[:-1]):
         return None
     steps = iter(found)
-    return [0 if loop.kind == PARALLEL else int(next(steps)) for loop in read.loops]
+    return [0 if loop.kind == PARALLEL else int(next(steps)) for loop in loops]
 
 
 def _same(tir: Any, read: Read, loop: Any) -> int:

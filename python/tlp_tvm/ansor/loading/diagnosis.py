@@ -13,7 +13,7 @@ from tlp_tvm.ansor.loading.locate import load_tvm, tvm_info
 from tlp_tvm.ansor.loading.self_check import check_layout
 from tlp_tvm.machine.checks import Check, run_check, torch_check
 from tlp_tvm.machine.cpu import this_cpu
-from tlp_tvm.measuring.code_kinds import PREFETCHING
+from tlp_tvm.measuring.code_kinds import IN_PARTS, PREFETCHING
 
 _CHILD_TIMEOUT = 120
 """Seconds that a child may take to import TVM."""
@@ -85,7 +85,7 @@ def _kernel() -> tuple[str, str]:
     hint = "" if newer else "programs run some percent slower than with a newer LLVM: pip install llvmlite"
     compiler = f"LLVM {tvm.target.codegen.llvm_version_major()}"
     if newer:
-        compiler += f", in searches {newer.removesuffix(PREFETCHING).replace('llvm-', 'LLVM ')}"
+        compiler += f", in searches {newer.removesuffix(PREFETCHING + IN_PARTS).replace('llvm-', 'LLVM ')}"
     return f"compiled by {compiler} and run for {target}", hint
 
 

@@ -137,7 +137,7 @@ def compiled(serialized: Serialized) -> tuple[Program | None, int, str]:
     try:
         kind = str(target.kind.name)
         newly = kind == "llvm" and is_newer(serialized.code)
-        settings = of_a_program(tvm, kind, serialized.code)
+        settings = of_a_program(tvm, target, serialized.code)
         with tvm.transform.PassContext(**settings):
             built_for = unoptimised(tvm, target) if newly else tvm.target.Target(target, host)
             module = tvm.build(schedule, tensors, target=built_for, name=serialized.name)

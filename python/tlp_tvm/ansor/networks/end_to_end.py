@@ -116,7 +116,7 @@ def _build_tuned(
     kind = str(target.kind.name)
     newly = kind == "llvm" and is_newer(code.kind)
     context = best_records(log, kept, code.of_records(log) if newly else None)
-    settings = of_a_network(tvm, kind, prepared.needless, code.kind)
+    settings = of_a_network(tvm, target, prepared.needless, code.kind)
     built_for = unoptimised(tvm, target) if newly else target
     try:
         with context, tvm.transform.PassContext(**settings, instruments=[folding_before()]):

@@ -133,7 +133,7 @@ def can_be_compiled(task: Any, state: Any, *, lowered: bool = False) -> bool:
         )
         if lowered and not for_gpu:
             return True
-        settings = of_a_program(tvm, str(task.target.kind.name), PLAIN)
+        settings = of_a_program(tvm, task.target, PLAIN)
         with (
             tvm.target.Target(task.target, task.target_host),
             tvm.transform.PassContext(opt_level=3, **settings),

@@ -41,9 +41,9 @@ def test_programs_compute_the_same(name: str) -> None:
 def test_it_gets_addresses_as_tvm_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def of_a_program(tvm: Any, kind: str, code: str) -> dict[str, Any]:
+    def of_a_program(tvm: Any, target: Any, code: str) -> dict[str, Any]:
         asked.append(code)
-        return pass_settings.of_a_program(tvm, kind, code)
+        return pass_settings.of_a_program(tvm, target, code)
 
     monkeypatch.setattr(work, "of_a_program", of_a_program)
     codes = [newer_llvm(load_tvm()), FOLDED, PLAIN]

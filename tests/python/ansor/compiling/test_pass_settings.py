@@ -52,18 +52,18 @@ def test_programs_compute_the_same_however_their_addresses_are(name: str) -> Non
 def test_a_gpu_and_a_plain_program_keep_their_addresses() -> None:
     ours, tvm = "tir.add_lower_pass", load_tvm()
 
-    assert ours in pass_settings.of_a_program(tvm, "llvm", FOLDED)["config"]
-    assert ours not in pass_settings.of_a_program(tvm, "llvm", PLAIN)["config"]
-    assert ours not in pass_settings.of_a_program(tvm, "cuda", FOLDED)["config"]
-    assert ours in pass_settings.of_a_network(tvm, "llvm", (), FOLDED)["config"]
-    assert ours not in pass_settings.of_a_network(tvm, "llvm", (), PLAIN)["config"]
-    assert ours not in pass_settings.of_a_network(tvm, "cuda", (), FOLDED)["config"]
+    assert ours in pass_settings.of_a_program(tvm, tvm.target.Target("llvm"), FOLDED)["config"]
+    assert ours not in pass_settings.of_a_program(tvm, tvm.target.Target("llvm"), PLAIN)["config"]
+    assert ours not in pass_settings.of_a_program(tvm, tvm.target.Target("cuda"), FOLDED)["config"]
+    assert ours in pass_settings.of_a_network(tvm, tvm.target.Target("llvm"), (), FOLDED)["config"]
+    assert ours not in pass_settings.of_a_network(tvm, tvm.target.Target("llvm"), (), PLAIN)["config"]
+    assert ours not in pass_settings.of_a_network(tvm, tvm.target.Target("cuda"), (), FOLDED)["config"]
 
 
 def test_a_network_is_compiled_as_its_programs_were_when_they_were_timed() -> None:
     tvm = load_tvm()
-    program = pass_settings.of_a_program(tvm, "llvm", FOLDED)
-    network = pass_settings.of_a_network(tvm, "llvm", ("InferType",), FOLDED)
+    program = pass_settings.of_a_program(tvm, tvm.target.Target("llvm"), FOLDED)
+    network = pass_settings.of_a_network(tvm, tvm.target.Target("llvm"), ("InferType",), FOLDED)
 
     assert program["config"].keys() <= network["config"].keys()
     assert program["config"]["tir.disable_cse_tir"]

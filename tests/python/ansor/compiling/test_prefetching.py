@@ -14,7 +14,7 @@ from tlp_tvm.ansor.compiling import newer_llvm, pass_settings, prefetching, weig
 from tlp_tvm.ansor.compiling.prefetching import LINE, with_prefetches
 from tlp_tvm.ansor.compiling.weight_blocks import Block, Read, block_of, leaves, reads
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.measuring.code_kinds import FOLDED, PLAIN, PREFETCHING
+from tlp_tvm.measuring.code_kinds import FOLDED, IN_PARTS, PLAIN, PREFETCHING
 
 TARGET = "llvm -mcpu=core-avx2 -num-cores=1"
 ROWS, DEPTH, COLUMNS, LANES = 8, 96, 5, 16
@@ -140,7 +140,7 @@ def results_of(code: str, fused: bool) -> tuple[NDArray[np.float32], str]:
     """What a product gives, and LLVM's language of it, as TVM writes it."""
     tvm, random = load_tvm(), np.random.default_rng(0)
     schedule, tensors = product(fused)
-    with tvm.transform.PassContext(**pass_settings.of_a_program(tvm, "llvm", code)):
+    with tvm.transform.PassContext(**pass_settings.of_a_program(tvm, tvm.target.Target(TARGET), code)):
         target = newer_llvm.unoptimised(tvm, tvm.target.Target(TARGET))
         built = tvm.build(schedule, tensors, target=target, name="product")
     module, _ = newer_llvm.compiled_newly(tvm, newer_llvm.bitcode_of(built))
@@ -154,7 +154,7 @@ def results_of(code: str, fused: bool) -> tuple[NDArray[np.float32], str]:
 def test_a_program_computes_the_same(fused: bool) -> None:
     code = newer_llvm.newer_llvm(load_tvm())
     ours, text = results_of(code, fused)
-    without, plain = results_of(code.removesuffix(PREFETCHING), fused)
+    without, plain = results_of(code.removesuffix(PREFETCHING + IN_PARTS), fused)
 
     np.testing.assert_array_equal(ours, without)
     assert "llvm.prefetch" in text
@@ -176,11 +176,14 @@ def test_sums_stay_in_registers_beside_a_prefetch() -> None:
 def test_only_a_newer_llvm_for_a_cpu_fetches() -> None:
     tvm, ours = load_tvm(), newer_llvm.newer_llvm(load_tvm())
 
-    def passes(kind: str, code: str) -> list[str]:
-        added = pass_settings.of_a_program(tvm, kind, code)["config"].get("tir.add_lower_pass", [])
+    def passes(target: str, code: str) -> list[str]:
+        found = pass_settings.of_a_program(tvm, tvm.target.Target(target), code)
+        added = found["config"].get("tir.add_lower_pass", [])
         return [str(each.info.name) for _, each in added]
 
-    assert passes("llvm", ours) == ["tlp_tvm.prefetching"]
-    assert passes("llvm", ours.removesuffix(PREFETCHING)) == []
-    assert passes("llvm", FOLDED) == ["tlp_tvm.folding_addresses"]
-    assert passes("llvm", PLAIN) == passes("cuda", ours) == []
+    assert passes(TARGET, ours) == ["tlp_tvm.prefetching", "tlp_tvm.splitting_tiles"]
+    assert passes("llvm -mcpu=nehalem", ours) == ["tlp_tvm.prefetching"]
+    assert passes(TARGET, ours.removesuffix(IN_PARTS)) == ["tlp_tvm.prefetching"]
+    assert passes(TARGET, ours.removesuffix(PREFETCHING + IN_PARTS)) == []
+    assert passes(TARGET, FOLDED) == ["tlp_tvm.folding_addresses"]
+    assert passes(TARGET, PLAIN) == passes("cuda", ours) == []
