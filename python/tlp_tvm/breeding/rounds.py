@@ -92,6 +92,36 @@ class RoundSearch(ABC):
     def guess(self) -> float:
         """What the task may take as long as no program ran, seconds."""
 
+    @property
+    def siblings(self) -> Sequence[RoundSearch]:
+        """Searches that take programs from this one, and give theirs."""
+        return ()
+
+    @property
+    def promised(self) -> float:
+        """The lowest latency of a sibling's program that was not tried here, seconds; or infinity."""
+        return float("inf")
+
+    def fastest(self, count: int) -> list[tuple[float, str]]:
+        """The programs with the lowest latencies.
+
+        Args:
+            count: how many.
+
+        Returns:
+            The latency of each, seconds, and its steps; those that failed are not among them.
+        """
+        order = np.argsort(self._latencies, kind="stable")[:count]
+        return [
+            (float(self._latencies[i]), self._programs.text(int(i)))
+            for i in order
+            if np.isfinite(self._latencies[i])
+        ]
+
+    def _offered(self, count: int) -> _core.Herd:
+        """Programs of siblings to be measured first, so many at most."""
+        return self.breeder.stock.joined([])
+
     @abstractmethod
     def _measured(self, programs: list[Any]) -> list[float]:
         """Measure TVM's programs, and keep what was measured: seconds of each, infinity where it failed."""
@@ -120,18 +150,25 @@ class RoundSearch(ABC):
             How many were measured; 0 where nothing new is found.
         """
         before, began = self.best, time.monotonic()
-        found, scores = self._found(POOL * count)
-        wanted = self._choose(found, scores, count + SPARE)
+        offered = self._offered(count)
+        found, wanted = offered, list(range(len(offered)))
+        if len(offered) < count:
+            bred, scores = self._found(POOL * count)
+            wanted += [len(offered) + i for i in self._choose(bred, scores, count + SPARE)]
+            found = self.breeder.stock.joined([offered, bred])
         made = self.breeder.replayed(found, wanted, count, self._programs.hashes)
         latencies = self._measured(made.programs)
         chosen, herd = np.array(made.places, np.intp), made.herd
         self._note(herd, latencies)
         ended = wanted.index(made.places[-1]) + 1 if len(made.places) == count else len(wanted)
         passed = np.array(wanted[:ended], np.intp)
-        self._pool = found.take(np.setdiff1d(np.arange(len(found)), passed))  # without what TVM refused
+        if found is not offered:
+            self._pool = found.take(np.setdiff1d(np.arange(len(found)), passed))  # without what TVM refused
         self._refused = np.union1d(self._refused, found.hashes[np.setdiff1d(passed, chosen)])
-        gained = not self.best * (1 + GAIN) > before
-        self._growth = 1 if gained else min(2 * self._growth, MOST_GROWTH)
+        if self.best * (1 + GAIN) <= before:
+            self._growth = 1
+        elif found is not offered:
+            self._growth = min(2 * self._growth, MOST_GROWTH)
         if latencies:
             self._learn(herd, latencies)
         self.newly += len(latencies)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from tlp_tvm.breeding.rounds import BATCH, RoundSearch
+from tlp_tvm.breeding.rounds import BATCH, GAIN, RoundSearch
 
 GAP = 1.1
 """Of a task with n measured programs, GAP / n is what its best is expected to be above the lowest latency.
@@ -47,7 +47,7 @@ def spend(
     """
 
     def worth(k: int) -> float:
-        saved = saving(searches[k], weights[k], round_of(searches[k], per_round))
+        saved = saving(searches, weights, k, round_of(searches[k], per_round))
         return saved / (cost(searches, k) if by_time else 1.0)
 
     open_tasks = set(range(len(searches)))
@@ -65,22 +65,44 @@ def spend(
 
 
 def round_of(search: RoundSearch, most: int) -> int:
-    """Programs of a task's next round: few at first, as the second round knows what the first one taught."""
+    """Programs of a task's next round: few at first, as the second round knows what the first one taught.
+
+    One, where that promises much: what comes of it may be bred.
+    """
+    if search.promised * (1 + GAIN) < latency_so_far(search):
+        return 1
     return min(most, BATCH) if search.measured < 2 * BATCH else most
 
 
-def saving(search: RoundSearch, weight: int, count: int) -> float:
-    """Seconds of the network that each program of a task's next round is expected to save.
+def latency_so_far(search: RoundSearch) -> float:
+    """A task's lowest latency, or what it may take as long as no program ran.
 
     Args:
         search: of the task.
-        weight: how often it appears.
+    """
+    return search.best if math.isfinite(search.best) else search.guess
+
+
+def saving(searches: Sequence[RoundSearch], weights: Sequence[int], k: int, count: int) -> float:
+    """Seconds of the network that each program of a task's next round is expected to save.
+
+    What siblings measured counts as the task's own, and what it finds as theirs, for a program of each.
+
+    Args:
+        searches: of all tasks.
+        weights: how often each appears.
+        k: the task's index.
         count: programs of the round.
     """
-    before = search.measured
-    latency = search.best if math.isfinite(search.best) else search.guess
-    gap = GAP / before if before else UNMEASURED
-    return weight * latency * (gap - GAP / (before + count)) / count
+    search, latency = searches[k], latency_so_far(searches[k])
+    promised = weights[k] * (latency - search.promised) / count
+    if not search.measured:
+        return max(promised, weights[k] * latency * (UNMEASURED - GAP / count) / count)
+    family = [k, *(i for i, other in enumerate(searches) if any(other is each for each in search.siblings))]
+    before = sum(searches[i].measured for i in family)
+    at_stake = sum(weights[i] * latency_so_far(searches[i]) for i in family)
+    gained = at_stake * (GAP / before - GAP / (before + count))
+    return max(promised, gained / (count + len(family) - 1))
 
 
 def cost(searches: Sequence[RoundSearch], k: int) -> float:

@@ -37,7 +37,10 @@ class StateReplayer(Replayer):
         Returns:
             A `StateObject` without stages.
         """
-        line = self._before + herd.text(i) + self._after
+        return self._loaded(herd.text(i))
+
+    def _loaded(self, text: str) -> Any:
+        line = self._before + text + self._after
         return load_tvm().auto_scheduler.measure_record.load_record_from_string(line)[0].state
 
     def all_as_bred(self, herd: _core.Herd, places: Sequence[int]) -> list[tuple[int, Any]]:
@@ -49,6 +52,22 @@ class StateReplayer(Replayer):
         """
         return [(i, self.as_bred(herd, i)) for i in places]
 
+    def of_steps(self, text: str) -> Any | None:
+        """TVM's state of a program, bounds inferred.
+
+        Args:
+            text: its steps, as records have them.
+
+        Returns:
+            The `StateObject`; None, counted, where TVM refuses it.
+        """
+        tvm = load_tvm()
+        try:
+            return self._task.compute_dag.infer_bound_from_state(self._loaded(text)).state_object
+        except (tvm.TVMError, ValueError, IndexError) as error:
+            self.counts.refuse(last_line_of(error))
+            return None
+
     def program(self, herd: _core.Herd, i: int) -> Any | None:
         """TVM's state of a program, bounds inferred.
 
@@ -59,11 +78,8 @@ class StateReplayer(Replayer):
         Returns:
             The `StateObject`, whose steps are those bred; None, counted, where TVM refuses them.
         """
-        tvm = load_tvm()
-        try:
-            state = self._task.compute_dag.infer_bound_from_state(self.as_bred(herd, i)).state_object
-        except (tvm.TVMError, ValueError, IndexError) as error:
-            self.counts.refuse(last_line_of(error))
+        state = self.of_steps(herd.text(i))
+        if state is None:
             return None
         if steps([state])[0] != herd.steps(i):
             self.counts.refuse("the steps after the replay are not those bred")

@@ -107,4 +107,6 @@ def search(
         )
         for task, seed in zip(tasks, seeds, strict=True)
     ]
+    for policy in policies:
+        policy.meet(policies)
     spend(policies, weights, left, settings.per_round, begin, settings.by_time)

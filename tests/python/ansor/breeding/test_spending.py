@@ -11,7 +11,7 @@ from scorers import LinearScorer
 from tlp_tvm.ansor.networks.tasks import operator_task
 from tlp_tvm.ansor.search.cost_model import TLPCostModel
 from tlp_tvm.ansor.search.policy import ChoosingPolicy
-from tlp_tvm.breeding.spending import GAP, GIVEN_UP, cost, guessed_latency, saving, spend
+from tlp_tvm.breeding.spending import GAP, GIVEN_UP, cost, guessed_latency, round_of, saving, spend
 
 ROUND = 16
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
@@ -26,6 +26,7 @@ class Task:
         self.measured, self.best, self._left = 0, math.inf, size
         self.newly, self.seconds, self._seconds = 0, 0.0, seconds
         self._best = best
+        self.promised, self.siblings = math.inf, tuple[Task, ...]()
         self.guess = guessed_latency(operations, 0.0)
 
     def one_round(self, count: int) -> int:
@@ -57,10 +58,33 @@ def test_the_heaviest_come_first_and_get_most() -> None:
 
 
 def test_first_rounds_are_small() -> None:
-    (task,) = tasks = [Task(1.0)]
+    tasks = [Task(1.0)]
     order, _ = spent(tasks, [1], 48)
     assert len(order) == 4  # 8, 8, 16, 16
-    assert saving(task, 2, 16) == pytest.approx(2 * (GAP / 48 - GAP / 64) / 16)  # type: ignore[arg-type]
+    assert saving(tasks, [2], 0, 16) == pytest.approx(2 * (GAP / 48 - GAP / 64) / 16)  # type: ignore[arg-type]
+
+
+def test_what_siblings_measured_counts_and_each_gets_what_is_found() -> None:
+    one, other, _ = tasks = [Task(1.0), Task(2.0), Task(1.0)]
+    one.siblings, other.siblings = (other,), (one,)
+    for task, count in zip(tasks, (24, 8, 8), strict=True):
+        task.one_round(count)
+
+    found = [saving(tasks, [3, 1, 5], k, 8) for k in range(3)]  # type: ignore[arg-type]
+    assert found[0] == found[1] == pytest.approx((3 * 1.0 + 1 * 2.0) * (GAP / 32 - GAP / 40) / 9)
+    assert found[2] == pytest.approx(5 * (GAP / 8 - GAP / 16) / 8)
+
+
+def test_what_a_sibling_promises_is_tried_alone() -> None:
+    task, unmeasured = tasks = [Task(1.0), Task(1.0, operations=2e11)]
+    task.one_round(8)
+    for each, promised in ((task, 0.5), (unmeasured, 1.0)):
+        each.promised = promised
+        assert round_of(each, ROUND) == 1  # type: ignore[arg-type]
+    assert saving(tasks, [2, 1], 0, 1) == pytest.approx(2 * 0.5)  # type: ignore[arg-type]
+
+    task.promised = 0.995
+    assert round_of(task, ROUND) == 8  # type: ignore[arg-type]
 
 
 def test_where_time_is_short_a_program_that_costs_four_times_as_much_must_save_as_much() -> None:
