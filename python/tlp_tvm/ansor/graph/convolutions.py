@@ -21,6 +21,7 @@ from tlp_tvm.ansor.graph.constants import folding_pass
 from tlp_tvm.ansor.graph.replacing import with_calls_replaced
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.tuning.network.phases import PhasedAxis, phased_axes, phased_weights, zeros_around
+from tlp_tvm.tuning.network.winograd_tiles import tile_for
 
 _IMAGES = {
     "nn.conv2d": ["NHWC", "default"],
@@ -182,6 +183,50 @@ def _fenced(call: Any, arguments: Sequence[Any]) -> Any:
     if not computed or _numbers(call.args[1]) <= _numbers(scaled):
         return None
     return relay.Call(call.op, [relay.annotation.stop_fusion(arguments[0]), arguments[1]], call.attrs)
+
+
+def with_winograd(module: Any) -> Any:
+    """Have convolutions of 3 x 3 taps computed in Winograd's way where that is faster.
+
+    TVM does so by itself for those of 65 to 511 channels, in tiles of four pixels, as was best for ResNets on
+    a processor with AVX-512.
+
+    Args:
+        module: Relay module.
+
+    Returns:
+        The module, with types.
+    """
+    return with_calls_replaced(module, ["nn.conv2d"], _by_winograd)
+
+
+def _by_winograd(call: Any, arguments: Sequence[Any]) -> Any:
+    """A convolution that reads transformed weights; None where it stays as it is."""
+    relay, attributes = load_tvm().relay, call.attrs
+    layouts = str(attributes.data_layout), str(attributes.kernel_layout)
+    fixed = isinstance(call.args[1], relay.Constant) and str(call.checked_type.dtype) == "float32"
+    if layouts != ("NHWC", "HWIO") or not fixed or int(attributes.groups) != 1:
+        return None
+    images, rows, columns, given = (int(extent) for extent in call.checked_type.shape)
+    *taps, entering, _ = (int(extent) for extent in call.args[1].checked_type.shape)
+    steps = [int(each) for each in (*attributes.strides, *attributes.dilation)]
+    tile = tile_for(images, rows, columns, entering, given) if taps == [3, 3] and steps == [1] * 4 else None
+    if tile is None:
+        return None
+    weights = relay.nn.contrib_conv2d_winograd_weight_transform(
+        relay.transpose(arguments[1], (3, 2, 0, 1)), tile_size=tile
+    )
+    return relay.nn.contrib_conv2d_winograd_without_weight_transform(
+        arguments[0],
+        weights,
+        tile_size=tile,
+        padding=attributes.padding,
+        channels=given,
+        kernel_size=(3, 3),
+        data_layout="NHWC",
+        kernel_layout="HWIO",
+        out_dtype=attributes.out_dtype,
+    )
 
 
 def _numbers(expression: Any) -> int:

@@ -25,10 +25,11 @@ from tlp_tvm.ansor.graph.convolutions import (
     channels_last_in_groups,
     channels_last_in_volumes,
     with_gates_kept,
+    with_winograd,
     without_transposed_convolutions,
 )
 from tlp_tvm.ansor.graph.layer_norm import with_whole_layer_norms
-from tlp_tvm.ansor.graph.packed_dense import packable_dense
+from tlp_tvm.ansor.graph.operator_repairs import packable_dense, winograd_of_any_tile
 from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
 from tlp_tvm.ansor.graph.pooling_windows import with_cut_windows, with_means_by_rows
 from tlp_tvm.ansor.graph.rows import with_fewer_axes
@@ -97,6 +98,7 @@ PASSES: tuple[Pass, ...] = (
         "batch norms are in the weights",
         _relay_passes("FoldConstant", "BackwardFoldScaleAxis", "ForwardFoldScaleAxis", "FoldConstant"),
     ),
+    Pass("winograd", "convolutions with fewer products", with_winograd, only_cpu=True),
     Pass("fewer axes", "linear layers are matrix products with their bias and activation", with_fewer_axes),
     Pass("whole layer norms", "a layer norm is one kernel", with_whole_layer_norms, only_cpu=True),
     Pass("one product", "linear layers of one input are one", _one_product),
@@ -112,11 +114,12 @@ PASSES: tuple[Pass, ...] = (
 )
 
 PACKED = "packed weights"
-"""No pass, but left out by the same list: dense layers whose weights TVM can pack (`packed_dense`)."""
+"""No pass, but left out by the same list: dense layers whose weights TVM can pack (`operator_repairs`)."""
 
 ALL = (*(each.name for each in PASSES), PACKED)
 
 _ADDED: tuple[tuple[str, ...], ...] = (
+    ("winograd",),
     ("sums for prelus", "no zeros between", "channels last in groups", "channels last in volumes"),
     ("means by rows", "kept gates"),
     ("tanh for sigmoids",),
@@ -156,7 +159,10 @@ class Prepared:
     @contextmanager
     def operators(self) -> Iterator[None]:
         """What its extraction and its build need of TVM's operators."""
-        with contextlib.nullcontext() if PACKED in self.left_out else packable_dense():
+        with (
+            winograd_of_any_tile(),
+            contextlib.nullcontext() if PACKED in self.left_out else packable_dense(),
+        ):
             yield
 
     def to_dict(self) -> dict[str, Any]:

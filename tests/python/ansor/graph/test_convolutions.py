@@ -1,4 +1,4 @@
-"""Factors of channels: in the weights where they are constant, on the activations where those are smaller."""
+"""Convolutions in other layouts and ways, and factors of channels: in the weights, or on activations."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tlp_tvm.ansor.graph.convolutions import (
     channels_last_in_groups,
     channels_last_in_volumes,
     with_gates_kept,
+    with_winograd,
     without_transposed_convolutions,
 )
 from tlp_tvm.ansor.graph.pipeline import prepare
@@ -194,3 +195,60 @@ def _kernels(module: Any) -> list[list[str]]:
 
 def _names(attributes: Any) -> list[str]:
     return [] if attributes is None else [str(name) for name in attributes.keys()]  # noqa: SIM118
+
+
+def three_by_three(shape: tuple[int, ...] = (1, 16, 16, 64), given: int = 64, **how: Any) -> Any:
+    """A convolution of 3 x 3 taps with channels last, and its activation."""
+    relay = load_tvm().relay
+    weights = constant(3, 3, shape[3] // how.get("groups", 1), given)
+    layouts = {"data_layout": "NHWC", "kernel_layout": "HWIO", "channels": given, "kernel_size": (3, 3)}
+    result = relay.nn.conv2d(relay.var("x", shape=shape), weights, **{"padding": (1, 1), **layouts, **how})
+    return module_of(relay.nn.relu(result))
+
+
+def outputs_by_ansor(module: Any) -> Any:
+    """What a network gives that is built for Ansor's programs, without one."""
+    tvm = load_tvm()
+    from tvm.contrib import graph_executor
+
+    prepared = prepare(module, {}, tvm.target.Target("llvm -num-cores=1"))
+    settings = {"opt_level": 3, "config": {"relay.backend.use_auto_scheduler": True}}
+    with prepared.operators(), tvm.transform.PassContext(**settings):
+        library = tvm.relay.build(prepared.module, target="llvm -num-cores=1")
+    executor = graph_executor.GraphModule(library["default"](tvm.cpu()))
+    [variable] = module["main"].params
+    shape = [int(extent) for extent in variable.type_annotation.shape]
+    executor.run(**{variable.name_hint: np.random.default_rng(1).standard_normal(shape, dtype=np.float32)})
+    return executor.get_output(0).numpy()
+
+
+WINOGRAD = "nn.contrib_conv2d_winograd_without_weight_transform"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        three_by_three,
+        lambda: three_by_three((1, 8, 8, 256), 256),  # in tiles of two pixels
+        lambda: three_by_three((2, 20, 12, 48), padding=(0, 1, 2, 1)),
+    ],
+)
+def test_convolutions_with_many_products_are_computed_as_winograd_did(before: Any) -> None:
+    module = before()
+    assert operators_of(with_winograd(module)).count(WINOGRAD) == 1
+
+    np.testing.assert_allclose(outputs_by_ansor(module), outputs_of(module)[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        lambda: three_by_three(strides=(2, 2)),
+        lambda: three_by_three(dilation=(2, 2)),
+        lambda: three_by_three(groups=2),
+        lambda: three_by_three((1, 14, 14, 8), 8),
+        lambda: three_by_three((1, 2, 2, 64)),
+    ],
+)
+def test_other_convolutions_stay(before: Any) -> None:
+    assert operators_of(with_winograd(before())) == ["nn.conv2d", "nn.relu"]
