@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from first_phase import in_the_first_phase
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.compiling import newer_llvm, pass_settings, prefetching, weight_blocks
@@ -51,21 +52,6 @@ def product(fused: bool = False, axes: int = 6) -> tuple[Any, list[Any]]:
     stage.parallel(stage.fuse(j, group) if fused else j)
     stage.vectorize(v)
     return schedule, [left, weights, result]
-
-
-def in_the_first_phase(schedule: Any, tensors: list[Any]) -> Any:
-    """The function as the pass gets it."""
-    tvm = load_tvm()
-    found: list[Any] = []
-
-    def note(function: Any, _module: Any, _context: Any) -> Any:
-        found.append(function)
-        return function
-
-    noting = tvm.tir.transform.prim_func_pass(note, opt_level=0)
-    with tvm.transform.PassContext(config={"tir.add_lower_pass": [(1, noting)]}):
-        tvm.lower(schedule, tensors)
-    return found[0]
 
 
 def weights_read(function: Any) -> Read:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from first_phase import in_the_first_phase
 from numpy.typing import NDArray
 
 from tlp_tvm.ansor.compiling import newer_llvm, pass_settings
@@ -58,20 +59,6 @@ def product(
     if parallel:
         schedule[result].parallel(group)
     return schedule, [left, right, result]
-
-
-def in_the_first_phase(schedule: Any, tensors: list[Any]) -> Any:
-    """The function as the pass gets it."""
-    tvm, found = load_tvm(), []
-
-    def note(function: Any, _module: Any, _context: Any) -> Any:
-        found.append(function)
-        return function
-
-    noting = tvm.tir.transform.prim_func_pass(note, opt_level=0)
-    with tvm.transform.PassContext(config={"tir.add_lower_pass": [(1, noting)]}):
-        tvm.lower(schedule, tensors)
-    return found[0]
 
 
 def parts_of(function: Any, registers: Registers) -> list[int]:
