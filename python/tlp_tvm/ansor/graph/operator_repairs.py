@@ -5,8 +5,8 @@ For a network on a CPU, Ansor lays the constant weights of an operator out as it
 `*indices`, so that they are called `i0` and `i1`, whose digits `IndexRewriter` reads as extents; and it asks
 for `len(tensor_b).shape`. While `packable_dense` is entered, products of matrices have axes `i`, `j` and `k`.
 
-Winograd's convolutions have tiles of four pixels there, whatever their weights are, and of an image with
-more rows than columns they read beyond its end, and are wrong. While `winograd_of_any_tile` is entered,
+Winograd's convolutions have tiles of four pixels there, whatever their weights are, and of an image that has,
+once padded, more rows than columns they read beyond its end, and are wrong. While `winograd_of_any_tile` is entered,
 weights say which tiles they are for.
 
 Measuring processes need no repair: a task brings its compute along.
@@ -122,7 +122,10 @@ def winograd_of_any_tile() -> Iterator[None]:
             return original(**asked)
         layout = asked.get("auto_scheduler_rewritten_layout") or ""
         shape = _extents(asked["weight"], layout, ["eps", "nu", "co", "ci"])
-        if int(asked["data"].shape[1]) > int(asked["data"].shape[2]):
+        from tvm.topi.nn.utils import get_pad_tuple
+
+        top, left, bottom, right = get_pad_tuple(asked["padding"], (TAPS, TAPS))
+        if int(asked["data"].shape[1]) + top + bottom > int(asked["data"].shape[2]) + left + right:
             return winograd(asked["data"], asked["weight"], asked["padding"], asked["out_dtype"], layout)
         return original(**{**asked, "tile_size": shape[0] - TAPS + 1})
 

@@ -80,10 +80,17 @@ def test_products_are_those_of_tvm(transpose_a: bool, transpose_b: bool) -> None
 SIZES = pytest.mark.parametrize(
     ("rows", "columns"), [(8, 8), (7, 7), (5, 9), (9, 5), (12, 4), (4, 12)], ids=str
 )
-PADDING = (1, 2, 0, 1)
+WIDE, TALL = (1, 2, 0, 1), (6, 0, 4, 1)
+"""Padding: above, left, below, right."""
 
 
-def error_of(rows: int, columns: int, tile: int, repair: Callable[[], AbstractContextManager[None]]) -> float:
+def error_of(
+    rows: int,
+    columns: int,
+    tile: int,
+    repair: Callable[[], AbstractContextManager[None]],
+    padding: tuple[int, ...] = WIDE,
+) -> float:
     """How far a convolution in Winograd's way is from one as usual, at most."""
     tvm, random = load_tvm(), np.random.default_rng(0)
     relay, te = tvm.relay, tvm.te
@@ -98,12 +105,12 @@ def error_of(rows: int, columns: int, tile: int, repair: Callable[[], AbstractCo
     data, weight = te.placeholder(values.shape), te.placeholder(folded.shape)
     with repair():
         result = tvm.topi.nn.conv2d_winograd_nhwc_without_weight_transform(
-            data, weight, 1, PADDING, 1, "float32"
+            data, weight, 1, padding, 1, "float32"
         )
     built = tvm.build(te.create_schedule(result.op), [data, weight, result], TARGET)
     given = tvm.nd.empty([int(extent) for extent in result.shape])
     built(tvm.nd.array(values), tvm.nd.array(folded), given)
-    top, left, bottom, right = PADDING
+    top, left, bottom, right = padding
     padded = np.pad(values, ((0, 0), (top, bottom), (left, right), (0, 0)))
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
     expected = np.einsum("nhwcij,ijco->nhwo", windows, taps)
@@ -112,8 +119,11 @@ def error_of(rows: int, columns: int, tile: int, repair: Callable[[], AbstractCo
 
 @SIZES
 @pytest.mark.parametrize("tile", [2, 4])
-def test_winograd_computes_what_a_convolution_does(rows: int, columns: int, tile: int) -> None:
-    assert error_of(rows, columns, tile, winograd_of_any_tile) < 1e-4
+@pytest.mark.parametrize("padding", [WIDE, TALL])
+def test_winograd_computes_what_a_convolution_does(
+    rows: int, columns: int, tile: int, padding: tuple[int, ...]
+) -> None:
+    assert error_of(rows, columns, tile, winograd_of_any_tile, padding) < 1e-4
 
 
 def test_this_tvm_still_needs_winograds_repair() -> None:
