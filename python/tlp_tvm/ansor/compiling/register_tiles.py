@@ -35,7 +35,6 @@ _MARK = "llvm.bswap"
 _SIGN = 128
 """Of a number, once its bytes are reversed: 0 of the iterations of a loop."""
 
-
 _JUMP = "  br label %"
 """Starts the last line of a block that has one successor: of a loop's last one, its first."""
 
@@ -170,8 +169,10 @@ def with_whole_steps(text: str) -> str:
     Args:
         text: of functions, in LLVM's language, before any of its passes.
     """
+    if f"@{_MARK}" not in text:
+        return text
     lines, marked, number = text.splitlines(), False, 0
-    for i, line in enumerate(lines if f"@{_MARK}" in text else ()):
+    for i, line in enumerate(lines):
         if line and not line[0].isspace():
             marked = False
         elif f"@{_MARK}" in line:

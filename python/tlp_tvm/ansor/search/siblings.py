@@ -54,10 +54,8 @@ class Stages:
         most = min(len(self.lines), len(other.lines)) - 1
         pairs = zip(self.lines[:most], other.lines[:most], strict=True)
         shared = next((i for i, (ours, theirs) in enumerate(pairs) if ours != theirs), most)
-        needed = max(self.core, other.core)
-        return (
-            shared if self.shape == other.shape and 0 < min(self.core, other.core) <= needed <= shared else 0
-        )
+        least, most = sorted((self.core, other.core))
+        return shared if self.shape == other.shape and least > 0 and most <= shared else 0
 
 
 def steps_for_sibling(
@@ -99,10 +97,8 @@ def _names(stages: Stages, shared: int, whose: str) -> list[Any]:
 def _inlined(steps: Sequence[Step], stages: Stages, names: Sequence[Any]) -> set[Any] | None:
     """The stages of one task alone that are inlined; None if another of them computes something."""
     found = {named[step[1]] for step, named in _walk(steps, names) if step[0] == _INLINE}
-    computing = {
-        name for name, line in zip(names, stages.lines, strict=True) if "= PLACEHOLDER [" not in line
-    }
-    alone = {name for name in computing if isinstance(name, tuple)}
+    computing = zip(names, stages.lines, strict=True)
+    alone = {name for name, line in computing if isinstance(name, tuple) and "= PLACEHOLDER [" not in line}
     return alone if alone <= found else None
 
 
