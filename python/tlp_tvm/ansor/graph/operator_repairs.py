@@ -6,8 +6,8 @@ For a network on a CPU, Ansor lays the constant weights of an operator out as it
 for `len(tensor_b).shape`. While `packable_dense` is entered, products of matrices have axes `i`, `j` and `k`.
 
 Winograd's convolutions have tiles of four pixels there, whatever their weights are, and of an image that has,
-once padded, more rows than columns they read beyond its end, and are wrong. While `winograd_of_any_tile` is entered,
-weights say which tiles they are for.
+once padded, more rows than columns they read beyond its end, and are wrong. While `winograd_of_any_tile` is
+entered, weights say which tiles they are for.
 
 Measuring processes need no repair: a task brings its compute along.
 """
