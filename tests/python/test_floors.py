@@ -17,7 +17,7 @@ FLOORS = (
     ("_core", "errors", "files", "logs", "folder_lock", "latency", "network_names"),
     ("layout", "embedding"),
     ("record_batch", "planned_task"),
-    ("pretrained", "machine", "metrics"),
+    ("pretrained", "machine", "metrics", "lowered"),
     ("model",),
     ("adapting",),
     ("breeding",),

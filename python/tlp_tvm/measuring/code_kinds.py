@@ -10,7 +10,7 @@ FOLDED, PLAIN = "folded", "plain"
 them. Any other word is the name of another LLVM, which folds them by itself."""
 
 PREFETCHING = "-prefetching"
-"""Ends the name of an LLVM whose programs fetch the weights that they need next."""
+"""Ends the name of what makes programs that fetch the weights that they need next."""
 
 IN_PARTS = "-in-parts"
 """Ends the name of an LLVM whose programs compute in parts what registers are too few for."""

@@ -17,7 +17,6 @@ from tlp_tvm.errors import CollectionError, NetworkError
 from tlp_tvm.framework import Contender, OnErrors, Pool, Tell
 from tlp_tvm.machine.checks import Check
 from tlp_tvm.measuring.child import COLD, Outcome
-from tlp_tvm.measuring.code_kinds import PLAIN
 from tlp_tvm.measuring.fleet import Fleet
 from tlp_tvm.measuring.pool import FAILED_COST, MeasureSettings, MeasuringPool
 from tlp_tvm.planned_task import PlannedTask
@@ -56,7 +55,9 @@ class _MetaSchedule:
         return diagnose()
 
     def code(self) -> str:
-        return PLAIN
+        from tlp_tvm.metaschedule.compiling.building import CODE
+
+        return CODE
 
     def tvm_version(self) -> str:
         from tlp_tvm.metaschedule.loading.locate import tvm_info

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tlp_tvm.ansor.compiling.addresses import folding_addresses
-from tlp_tvm.ansor.compiling.prefetching import prefetching
 from tlp_tvm.ansor.compiling.register_tiles import registers_of, splitting_tiles
+from tlp_tvm.ansor.compiling.tir_dialect import TirDialect
+from tlp_tvm.lowered.prefetching import prefetching
 from tlp_tvm.measuring.code_kinds import FOLDED, IN_PARTS, PREFETCHING
 
 LEFT_OUT = ["tir.RenormalizeSplitPattern"]
@@ -61,7 +62,7 @@ def _ours(tvm: Any, target: Any, code: str) -> dict[str, Any]:
     if code == FOLDED:
         added.append((_LAST_PHASE, folding_addresses(tvm)))
     if PREFETCHING in code:
-        added.append((_FIRST_PHASE, prefetching(tvm)))
+        added.append((_FIRST_PHASE, prefetching(TirDialect(tvm))))
     if code.endswith(IN_PARTS) and (registers := registers_of(tvm, target)) is not None:
         added.append((_FIRST_PHASE, splitting_tiles(tvm, registers)))
     return {"tir.add_lower_pass": added} if added else {}

@@ -13,15 +13,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tlp_tvm.ansor.compiling.weight_blocks import (
-    PARALLEL,
-    SERIAL,
-    UNROLLED,
-    VECTORISED,
-    item_bytes,
-    leaves,
-    steps_of,
-)
+from tlp_tvm.ansor.compiling.tir_dialect import TirDialect
+from tlp_tvm.lowered.dialect import PARALLEL, SERIAL, UNROLLED, VECTORISED
+from tlp_tvm.lowered.weight_blocks import leaves, steps_of
 
 _KNOWN = (("avx512f", 32, 64), ("avx2", 16, 32))
 """Extensions, the widest first, their registers and the bytes of each."""
@@ -114,7 +108,7 @@ def with_split_tiles(tvm: Any, function: Any, registers: Registers) -> Any:
         The function, which computes the same, bit for bit; the very object where no tile is too large.
     """
     tir = tvm.tir
-    found = (tile_of(tvm, loops, leaf, registers) for loops, leaf in leaves(tir, function.body))
+    found = (tile_of(tvm, *each, registers) for each in leaves(TirDialect(tvm), function.body))
     tiles = {tile.loops[0].loop_var: tile for tile in found if tile is not None}
     if not tiles:
         return function
@@ -135,10 +129,10 @@ def tile_of(tvm: Any, loops: tuple[Any, ...], statement: Any, registers: Registe
         statement: of a function.
         registers: of the processor.
     """
-    tir = tvm.tir
+    tir, dialect = tvm.tir, TirDialect(tvm)
     if not loops or loops[0].kind != PARALLEL or loops[-1].kind != VECTORISED or not _adds(tir, statement):
         return None
-    steps = steps_of(tvm, loops, statement.indices[0])
+    steps = steps_of(dialect, loops, statement.indices[0])
     if steps is None or steps[-1] != 1 or 0 not in steps:
         return None
     depth = len(steps) - steps[::-1].index(0)
@@ -150,7 +144,7 @@ def tile_of(tvm: Any, loops: tuple[Any, ...], statement: Any, registers: Registe
         or not _is_of_rows_and_columns(tir, statement, rows, columns)
     ):
         return None
-    vectors, rest = divmod(int(columns.extent) * item_bytes(tvm, statement.buffer), registers.bytes)
+    vectors, rest = divmod(int(columns.extent) * dialect.item_bytes(statement.buffer), registers.bytes)
     sums = vectors * math.prod(int(loop.extent) for loop in rows)
     if rest or sums + vectors + 1 <= registers.number:
         return None

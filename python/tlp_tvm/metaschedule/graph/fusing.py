@@ -12,6 +12,9 @@ WEIGHTS = "layout_free_buffers"
 """Attribute, of TVM's, of a function that says which of its arguments a network keeps constant. A program may
 have these in an order of its own: a postprocessor for CPUs lays each out as the innermost loops read it."""
 
+PACKED = "_prepacked"
+"""Ends the name of a function whose weights are laid out by another one before."""
+
 _ROOT = "root"
 """Name of the block that TVM puts around all others of a function."""
 
@@ -54,7 +57,15 @@ def with_programs(module: Any, target: Any, database: Any) -> Any:
     others = {name: each for name, each in others.items() if not _is_split(name, each)}
     for name in others:
         del known[name]
+    weights = {
+        f"{name.name_hint}{PACKED}": each.attrs[WEIGHTS]
+        for name, each in known.functions.items()
+        if isinstance(each, tvm.tirx.PrimFunc)
+    }
     split = transform.SplitLayoutRewritePreproc()(known)
+    for name, each in list(split.functions.items()):
+        if name.name_hint in weights:
+            split[name] = each.with_attr(WEIGHTS, weights[name.name_hint])
     for name, each in others.items():
         split[name] = each
     with target:

@@ -5,6 +5,7 @@ TVM's own builder starts new children for every batch, and each imports TVM for 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import IO, Any
@@ -65,7 +66,7 @@ class TracePool(MeasuringPool):
 
     def _serialized(self, measure_input: Any) -> Serialized:
         serialized: Serialized = measure_input.serialized()
-        return serialized
+        return dataclasses.replace(serialized, code=self.settings.code)
 
     def _key(self, measure_input: Any) -> str:
         return str(measure_input.key)

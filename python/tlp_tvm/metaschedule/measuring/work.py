@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm.measuring.child import COLD, COMPILE, NO_ERROR, Outcome, Timing, last_line, run_kept, timed
+from tlp_tvm.measuring.code_kinds import PLAIN
 from tlp_tvm.measuring.cooling import cooling
 
 _NO_CSE = {"tirx.disable_cse_tir": True}
@@ -34,12 +35,14 @@ class Serialized:
         target: TVM's target, as JSON.
         arguments: shape and type of each argument.
         weights: places among the arguments of those that a network keeps constant.
+        code: how it becomes machine code, as `measuring.pool.MeasureSettings` has it.
     """
 
     module: str
     target: str
     arguments: tuple[tuple[tuple[int, ...], str], ...]
     weights: tuple[int, ...] = ()
+    code: str = PLAIN
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ def build(number: int, program: Serialized) -> Outcome:
     import tvm
     from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
 
+    from tlp_tvm.metaschedule.compiling.building import way
     from tlp_tvm.metaschedule.loading.loops import share_loops_of
     from tlp_tvm.metaschedule.loading.targets import target_from_json
 
@@ -74,7 +78,7 @@ def build(number: int, program: Serialized) -> Outcome:
             scheduled = RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(
                 tvm.ir.load_json(program.module)
             )
-            module = tvm.tirx.build(scheduled, target=target)
+            module = tvm.tirx.build(scheduled, target=target, pipeline=way(tvm, target, program.code))
             _ = module[module.entry_name]  # LLVM compiles at the first look
     except Exception:  # noqa: BLE001 - whatever a program does costs that program only
         return Outcome((), COMPILE, last_line(), time.monotonic() - began)

@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.measuring.code_kinds import PLAIN
+from tlp_tvm.metaschedule.compiling.building import way
 from tlp_tvm.metaschedule.graph.fusing import fused, is_cpu, with_programs
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import device_of
 from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
 
 
-def compiled(module: Any, parameters: dict[str, Any], target: Any, database: Any = None) -> Any:
+def compiled(
+    module: Any, parameters: dict[str, Any], target: Any, database: Any = None, code: str = PLAIN
+) -> Any:
     """Compile a network.
 
     Args:
@@ -22,6 +26,7 @@ def compiled(module: Any, parameters: dict[str, Any], target: Any, database: Any
         parameters: by name.
         target: TVM's target.
         database: `ms.Database` with records of its tasks; None for TVM's own schedules.
+        code: how programs become machine code, as `measuring.pool.MeasureSettings` has it.
     """
     tvm = load_tvm()
     from tvm import relax
@@ -36,7 +41,8 @@ def compiled(module: Any, parameters: dict[str, Any], target: Any, database: Any
     known = with_programs(fused(bound, target), target, records)
     lowered = tvm.transform.Sequential([*dataflow_lower_passes(target), *finalize_passes(target)])
     with target, tvm.transform.PassContext(opt_level=3):
-        return relax.build(known, target=target, relax_pipeline=lowered)
+        pipeline = way(tvm, target, code)
+        return relax.build(known, target=target, relax_pipeline=lowered, tir_pipeline=pipeline)
 
 
 def random_inputs(module: Any) -> dict[str, NDArray[Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from tlp_tvm.metaschedule.graph.fusing import PACKED
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import device_of
 from tlp_tvm.metaschedule.reading.workload_key import workload_key
@@ -14,9 +15,6 @@ from tlp_tvm.tuning.network.operator_times import LIMIT_S, RUNS, OperatorRuns, R
 from tlp_tvm.tuning.network.turns import in_fresh_thread
 
 _WARM_UP = 3
-
-_PACKED = "_prepacked"
-"""End of the names of functions whose weights are laid out anew."""
 
 _BUILTIN = "vm."
 """Begin of the names of what the virtual machine does itself: it allocates, and gives shapes and results."""
@@ -93,5 +91,5 @@ class _Clock:
             self._began = time.perf_counter()
         elif not name.startswith(_BUILTIN):
             self._device.sync()
-            self.calls.append((name.removesuffix(_PACKED), time.perf_counter() - self._began))
+            self.calls.append((name.removesuffix(PACKED), time.perf_counter() - self._began))
         return 0

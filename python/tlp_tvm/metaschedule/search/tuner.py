@@ -115,7 +115,7 @@ class RelaxTuner:
         ]
 
     def build_untuned(self) -> None:
-        self._untuned = end_to_end.compiled(self._module, self._parameters, self._target)
+        self._untuned = self._compiled()
         if is_file(self._settings.network):
             inputs = end_to_end.random_inputs(self._bound)
             outputs = end_to_end.run_once(self._untuned, inputs, self._target)
@@ -200,10 +200,14 @@ class RelaxTuner:
         add_chosen(records, self._tasks, self._chosen)
         if self._settings.trials:
             records = ms.database.UnionDatabase(_database(folder.path), records)
-        self._tuned = end_to_end.compiled(self._module, self._parameters, self._target, records)
+        self._tuned = self._compiled(records)
         inputs = end_to_end.random_inputs(self._bound)
         outputs = end_to_end.run_once(self._tuned, inputs, self._target)
         return save_tuned(self._tuned, self._target, folder.path, self.network, inputs, outputs), ""
+
+    def _compiled(self, records: Any = None) -> Any:
+        code = self._settings.measure.code
+        return end_to_end.compiled(self._module, self._parameters, self._target, records, code)
 
     def choose_inside(self, folder: RunFolder, turns: int, tries: int) -> tuple[int, set[str]]:
         return 0, set()  # the programs of the lowest labels stay

@@ -24,6 +24,7 @@ from torch import fx
 
 from tlp_tvm._core import __version__
 from tlp_tvm.errors import TlpTvmError, TuningError
+from tlp_tvm.metaschedule.compiling.building import CODE
 from tlp_tvm.metaschedule.graph import prepared
 from tlp_tvm.metaschedule.loading import polynomials
 from tlp_tvm.metaschedule.loading.locate import tvm_info
@@ -114,7 +115,8 @@ class CompiledGraph:
         self._about = repr(
             (
                 *(__version__, tvm_info().version, torch.__version__),
-                *(flags_of(target_of(options.target)), options, zero_shot.WAY, polynomials.WAY, prepared.WAY),
+                *(flags_of(target_of(options.target)), options),
+                *(zero_shot.WAY, polynomials.WAY, prepared.WAY, CODE),
             )
         )
         self._by_shape: dict[tuple[Any, ...], RunGraph | None] = {}

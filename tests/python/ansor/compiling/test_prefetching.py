@@ -11,16 +11,22 @@ import pytest
 from first_phase import in_the_first_phase
 from numpy.typing import NDArray
 
-from tlp_tvm.ansor.compiling import newer_llvm, pass_settings, prefetching, weight_blocks
-from tlp_tvm.ansor.compiling.prefetching import LINE, with_prefetches
-from tlp_tvm.ansor.compiling.weight_blocks import Block, Read, block_of, leaves, reads
+from tlp_tvm.ansor.compiling import newer_llvm, pass_settings
+from tlp_tvm.ansor.compiling.tir_dialect import MOST_AXES, TirDialect
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.lowered import prefetching, weight_blocks
+from tlp_tvm.lowered.prefetching import LINE, with_prefetches
+from tlp_tvm.lowered.weight_blocks import Block, Read, block_of, leaves, reads
 from tlp_tvm.measuring.code_kinds import FOLDED, IN_PARTS, PLAIN, PREFETCHING
 
 TARGET = "llvm -mcpu=core-avx2 -num-cores=1"
 ROWS, DEPTH, COLUMNS, LANES = 8, 96, 5, 16
 BLOCK = DEPTH * LANES
 """Elements of the weights of sixteen columns."""
+
+
+def dialect() -> TirDialect:
+    return TirDialect(load_tvm())
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +63,7 @@ def product(fused: bool = False, axes: int = 6) -> tuple[Any, list[Any]]:
 def weights_read(function: Any) -> Read:
     """Where a product reads its weights."""
     [weights] = [each.data for each in function.buffer_map.values() if each.name == "weights"]
-    [read] = reads(load_tvm().tir, function.body, {weights})
+    [read] = reads(dialect(), function.body, {weights})
     return read
 
 
@@ -65,7 +71,7 @@ def fetched(function: Any) -> list[tuple[tuple[int, ...], int]]:
     """For each prefetch that runs, the iterations of the loops around it and the element that it asks for."""
     tvm = load_tvm()
     tir, found = tvm.tir, []
-    for loops, statement in leaves(tir, function.body):
+    for loops, statement in leaves(dialect(), function.body):
         if isinstance(statement, tir.Evaluate) and "prefetch" in str(statement):
             [place] = statement.value.args[0].args[0].indices
             for values in itertools.product(*(range(int(each.extent)) for each in loops)):
@@ -79,8 +85,8 @@ def fetched(function: Any) -> list[tuple[tuple[int, ...], int]]:
 def test_while_a_block_is_used_each_line_of_the_next_is_fetched(fused: bool, same: int) -> None:
     function = in_the_first_phase(*product(fused))
 
-    assert block_of(load_tvm(), weights_read(function)) == Block(0, 4 * BLOCK, same)
-    found = fetched(with_prefetches(load_tvm(), function))
+    assert block_of(dialect(), weights_read(function)) == Block(0, 4 * BLOCK, same)
+    found = fetched(with_prefetches(dialect(), function))
     for block in range(COLUMNS):
         lines = {4 * place // LINE for values, place in found if values[0] // same == block}
         assert lines == set(range((block + 1) * 4 * BLOCK // LINE, (block + 2) * 4 * BLOCK // LINE))
@@ -91,23 +97,23 @@ def test_a_block_that_is_too_large_is_fetched_in_parts(monkeypatch: pytest.Monke
     monkeypatch.setattr(weight_blocks, "MOST_BYTES", 1 << 10)
     function = in_the_first_phase(*product())
 
-    part = block_of(load_tvm(), weights_read(function))
+    part = block_of(dialect(), weights_read(function))
 
     assert part == Block(2, 4 * 8 * LANES)
     ahead = math.ceil(prefetching.LEAST_AHEAD / part.bytes)
-    for (column, _, k, *more), place in fetched(with_prefetches(load_tvm(), function)):
+    for (column, _, k, *more), place in fetched(with_prefetches(dialect(), function)):
         first = column * BLOCK + (k + ahead) * 8 * LANES
         assert not more or more[0] < 8
         assert first <= place < first + 8 * LANES
 
 
 def test_arrays_of_a_network_and_small_ones_are_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    function = in_the_first_phase(*product(axes=prefetching.MOST_AXES))
-    assert with_prefetches(load_tvm(), function).same_as(function)
+    function = in_the_first_phase(*product(axes=MOST_AXES))
+    assert with_prefetches(dialect(), function).same_as(function)
 
     monkeypatch.setattr(weight_blocks, "LEAST_BYTES", 4 * COLUMNS * BLOCK + 1)
     function = in_the_first_phase(*product())
-    assert with_prefetches(load_tvm(), function).same_as(function)
+    assert with_prefetches(dialect(), function).same_as(function)
 
 
 def test_what_is_used_once_or_lies_apart_is_not_fetched() -> None:
@@ -115,11 +121,11 @@ def test_what_is_used_once_or_lies_apart_is_not_fetched() -> None:
     loops, buffer, index = weights_read(in_the_first_phase(*product()))
     moved = tuple(loop for loop in loops if loop.kind or int(loop.extent) in (DEPTH // 8, 8))
 
-    assert block_of(tvm, Read(loops, buffer, index)) is not None
-    assert block_of(tvm, Read(moved, buffer, index)) is None
-    assert block_of(tvm, Read(loops, buffer, index * 2)) is None
-    assert block_of(tvm, Read(loops, buffer, index * index)) is None
-    assert block_of(tvm, Read(loops, buffer, tvm.tir.IntImm("int32", 7))) is None
+    assert block_of(dialect(), Read(loops, buffer, index)) is not None
+    assert block_of(dialect(), Read(moved, buffer, index)) is None
+    assert block_of(dialect(), Read(loops, buffer, index * 2)) is None
+    assert block_of(dialect(), Read(loops, buffer, index * index)) is None
+    assert block_of(dialect(), Read(loops, buffer, tvm.tir.IntImm("int32", 7))) is None
 
 
 def results_of(code: str, fused: bool) -> tuple[NDArray[np.float32], str]:

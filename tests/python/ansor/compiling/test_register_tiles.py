@@ -18,8 +18,10 @@ from tlp_tvm.ansor.compiling.register_tiles import (
     with_split_tiles,
     with_whole_steps,
 )
-from tlp_tvm.ansor.compiling.weight_blocks import UNROLLED, leaves
+from tlp_tvm.ansor.compiling.tir_dialect import TirDialect
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.lowered.dialect import UNROLLED
+from tlp_tvm.lowered.weight_blocks import leaves
 from tlp_tvm.measuring.code_kinds import IN_PARTS
 
 AVX2, AVX512 = "llvm -mcpu=core-avx2 -num-cores=1", "llvm -mcpu=skylake-avx512 -num-cores=1"
@@ -64,7 +66,7 @@ def product(
 def parts_of(function: Any, registers: Registers) -> list[int]:
     """Into how many parts each tile is split that is too large."""
     tvm = load_tvm()
-    tiles = [tile_of(tvm, loops, leaf, registers) for loops, leaf in leaves(tvm.tir, function.body)]
+    tiles = [tile_of(tvm, loops, leaf, registers) for loops, leaf in leaves(TirDialect(tvm), function.body)]
     return [tile.parts for tile in tiles if tile is not None]
 
 
@@ -100,7 +102,7 @@ def test_parts_are_of_all_columns_and_their_rows_are_unrolled() -> None:
 
     found = [
         [int(loop.extent) for loop in loops]
-        for loops, _ in leaves(tvm.tir, split.body)
+        for loops, _ in leaves(TirDialect(tvm), split.body)
         if any(loop.kind == UNROLLED for loop in loops)
     ]
     assert found == [[GROUPS, DEPTH, 7, 8]] * 2

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tlp_tvm.lowered.dialect import PARALLEL, SERIAL, Dialect
+
 MOST_BYTES = 256 << 10
 """Of a block: it has to stay in a second-level cache, of 512 KiB in small ones."""
 
@@ -17,9 +19,6 @@ LEAST_BYTES = 256 << 10
 
 SHORT = 4 << 10
 """Bytes of a block that is not taken apart into those of an inner loop."""
-
-SERIAL, PARALLEL, VECTORISED, UNROLLED = 0, 1, 2, 3
-"""TVM's kinds of loops."""
 
 
 class Read(NamedTuple):
@@ -50,35 +49,37 @@ class Block(NamedTuple):
     same: int = 1
 
 
-def reads(tir: Any, body: Any, arrays: Collection[Any]) -> Iterator[Read]:
+def reads(dialect: Dialect, body: Any, arrays: Collection[Any]) -> Iterator[Read]:
     """Where a function reads arrays.
 
     Args:
-        tir: `tvm.tir`.
+        dialect: its words.
         body: of the function.
-        arrays: the variables that hold them.
+        arrays: as `Dialect.array_of` has them.
     """
-    for loops, statement in leaves(tir, body):
-        for load in _loads(tir, statement.value) if isinstance(statement, tir.BufferStore) else ():
-            if load.buffer.data in arrays and len(load.indices) == 1:
-                yield Read(loops, load.buffer, load.indices[0])
+    for loops, statement in leaves(dialect, body):
+        stores = isinstance(statement, dialect.nodes.BufferStore)
+        for load in dialect.loads_in(statement.value) if stores else ():
+            if dialect.array_of(load) in arrays and len(load.indices) == 1:
+                yield Read(loops, dialect.buffer_of(load), load.indices[0])
 
 
-def leaves(tir: Any, body: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def leaves(dialect: Dialect, body: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
     """The statements of a function that hold no others, and the loops around each, the outermost first.
 
     Args:
-        tir: `tvm.tir`.
+        dialect: its words.
         body: of the function.
     """
+    nodes = dialect.nodes
     waiting: list[tuple[Any, tuple[Any, ...]]] = [(body, ())]
     while waiting:
         statement, loops = waiting.pop()
-        if isinstance(statement, tir.For):
+        if isinstance(statement, nodes.For):
             waiting.append((statement.body, (*loops, statement)))
-        elif isinstance(statement, tir.SeqStmt):
+        elif isinstance(statement, nodes.SeqStmt):
             waiting += [(each, loops) for each in statement]
-        elif isinstance(statement, tir.IfThenElse):
+        elif isinstance(statement, nodes.IfThenElse):
             cases = (statement.then_case, statement.else_case)
             waiting += [(each, loops) for each in cases if each is not None]
         elif hasattr(statement, "body"):
@@ -87,26 +88,15 @@ def leaves(tir: Any, body: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
             yield loops, statement
 
 
-def _loads(tir: Any, value: Any) -> list[Any]:
-    found: list[Any] = []
-
-    def visit(node: Any) -> None:
-        if isinstance(node, tir.BufferLoad):
-            found.append(node)
-
-    tir.stmt_functor.post_order_visit(value, visit)
-    return found
-
-
-def block_of(tvm: Any, read: Read) -> Block | None:
+def block_of(dialect: Dialect, read: Read) -> Block | None:
     """The block that is used several times before the next one, if that fits a cache; else what a loop reads.
 
     Args:
-        tvm: the module.
+        dialect: words of the function.
         read: of packed weights.
     """
-    size, steps = item_bytes(tvm, read.buffer), steps_of(tvm, read.loops, read.index)
-    if steps is None or size * math.prod(int(extent) for extent in read.buffer.shape) < LEAST_BYTES:
+    size, steps = dialect.item_bytes(read.buffer), steps_of(dialect, read.loops, read.index)
+    if steps is None or size * math.prod(map(int, dialect.shape_of(read.buffer))) < LEAST_BYTES:
         return None
     found: Block | None = None
     for depth, loop in enumerate(read.loops[:-1]):
@@ -116,7 +106,7 @@ def block_of(tvm: Any, read: Read) -> Block | None:
         count = math.prod(extent for step, extent in inner if step)
         if size * count > MOST_BYTES or 1 + sum(step * (extent - 1) for step, extent in inner) != count:
             continue
-        same = _same(tvm.tir, read, loop) if loop.kind == PARALLEL else int(steps[depth] != 0)
+        same = _same(dialect, read, loop) if loop.kind == PARALLEL else int(steps[depth] != 0)
         used = same * math.prod(extent for step, extent in inner if not step)
         if used > 1:
             found = Block(depth, size * count, same)
@@ -131,59 +121,49 @@ def _comes_back(read: Read, steps: Sequence[int], depth: int) -> bool:
     )
 
 
-def item_bytes(tvm: Any, buffer: Any) -> int:
-    """Bytes of an array's element.
-
-    Args:
-        tvm: the module.
-        buffer: of the array.
-    """
-    return int(tvm.runtime.DataType(buffer.dtype).bits) // 8
-
-
-def steps_of(tvm: Any, loops: Sequence[Any], index: Any) -> list[int] | None:
+def steps_of(dialect: Dialect, loops: Sequence[Any], index: Any) -> list[int] | None:
     """How far an index moves with each loop around it, 0 for parallel ones.
 
     Args:
-        tvm: the module.
+        dialect: words of the function.
         loops: around it.
         index: into an array.
 
     Returns:
         None where it is no sum of such steps.
     """
-    if any(not isinstance(loop.extent, tvm.tir.IntImm) or int(loop.min) for loop in loops):
+    number = dialect.nodes.IntImm
+    if any(not isinstance(loop.extent, number) or int(loop.min) for loop in loops):
         return None
-    moving = [loop.loop_var for loop in loops if loop.kind != PARALLEL]
-    found = list(tvm.arith.detect_linear_equation(index, moving))
-    if not found or not all(isinstance(step, tvm.tir.IntImm) for step in found[:-1]):
+    found = dialect.moves(index, [loop.loop_var for loop in loops if loop.kind != PARALLEL])
+    if not found or not all(isinstance(step, number) for step in found[:-1]):
         return None
     steps = iter(found)
     return [0 if loop.kind == PARALLEL else int(next(steps)) for loop in loops]
 
 
-def _same(tir: Any, read: Read, loop: Any) -> int:
+def _same(dialect: Dialect, read: Read, loop: Any) -> int:
     """Iterations of a parallel loop that read the same block, 0 where all do.
 
     Loops are fused into it: its variable is in the index as quotients and remainders.
     """
-    first = {each.loop_var: 0 for each in read.loops if each is not loop}
-    index = tir.stmt_functor.substitute(read.index, first)
-    places = _values(tir, index, np.arange(int(loop.extent)))
+    zero = dialect.nodes.IntImm("int32", 0)
+    index = dialect.substituted(read.index, {each.loop_var: zero for each in read.loops if each is not loop})
+    places = _values(dialect.nodes, index, np.arange(int(loop.extent)))
     moves = np.zeros(0, int) if places is None else np.flatnonzero(np.diff(places)) + 1
     return int(np.gcd.reduce(moves))
 
 
-def _values(tir: Any, expression: Any, variable: NDArray[np.int64]) -> NDArray[np.int64] | None:
+def _values(nodes: Any, expression: Any, variable: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """An expression of one variable; None where something else is in it than `_ARITHMETIC`."""
-    if isinstance(expression, tir.IntImm):
+    if isinstance(expression, nodes.IntImm):
         return np.full_like(variable, int(expression))
-    if isinstance(expression, tir.Var):
+    if isinstance(expression, nodes.Var):
         return variable
     operation = _ARITHMETIC.get(type(expression).__name__)
     if operation is None:
         return None
-    a, b = (_values(tir, each, variable) for each in (expression.a, expression.b))
+    a, b = (_values(nodes, each, variable) for each in (expression.a, expression.b))
     return None if a is None or b is None else operation(a, b)
 
 

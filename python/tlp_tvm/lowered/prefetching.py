@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tlp_tvm.ansor.compiling.weight_blocks import SERIAL, Block, Read, block_of, item_bytes, reads
+from tlp_tvm.lowered.dialect import SERIAL, Dialect
+from tlp_tvm.lowered.weight_blocks import Block, Read, block_of, reads
 
 LINE = 64
 """Bytes that memory gives at once."""
@@ -25,42 +26,35 @@ LEAST_AHEAD = 4 << 10
 MOST_LINES = 8
 """Fetched at a time; of more, the last would wait for the first."""
 
-MOST_AXES = 5
-"""Of an array in a network. One with more is of weights that are packed for the program."""
 
-_SECOND_LEVEL, _DATA, _TO_READ = 2, 1, 0
-"""LLVM's words for the cache that a line is fetched to, and for what."""
-
-
-def prefetching(tvm: Any) -> Any:
-    """The pass, for TVM's first phase (`tir.add_lower_pass`), when arrays have one axis and loops are loops.
+def prefetching(dialect: Dialect) -> Any:
+    """The pass, when arrays have one axis, and no loop is a vector.
 
     Args:
-        tvm: the module.
+        dialect: words of the TVM.
     """
-    return tvm.tir.transform.prim_func_pass(
-        lambda function, _module, _context: with_prefetches(tvm, function),
+    return dialect.nodes.transform.prim_func_pass(
+        lambda function, _module, _context: with_prefetches(dialect, function),
         opt_level=0,
         name="tlp_tvm.prefetching",
     )
 
 
-def with_prefetches(tvm: Any, function: Any) -> Any:
+def with_prefetches(dialect: Dialect, function: Any) -> Any:
     """Fetch the next block of packed weights while one is used.
 
     Args:
-        tvm: the module.
-        function: `tir.PrimFunc`.
+        dialect: words of the function.
+        function: `PrimFunc`.
 
     Returns:
         The function, which computes the same; the very object where nothing is fetched.
     """
-    tir = tvm.tir
-    packed = {each.data for each in function.buffer_map.values() if len(each.shape) > MOST_AXES}
+    nodes, packed = dialect.nodes, dialect.weights_of(function)
     added: dict[Any, list[Any]] = {}
-    for read in reads(tir, function.body, packed) if packed else ():
-        block = block_of(tvm, read)
-        found = None if block is None else _fetch(tvm, read, block)
+    for read in reads(dialect, function.body, packed) if packed else ():
+        block = block_of(dialect, read)
+        found = None if block is None else _fetch(dialect, read, block)
         if found is not None:
             added.setdefault(found[0], []).extend(found[1])
     if not added:
@@ -69,15 +63,15 @@ def with_prefetches(tvm: Any, function: Any) -> Any:
     def changed(loop: Any) -> Any:
         if (statements := added.get(loop.loop_var)) is None:
             return None
-        body = tir.SeqStmt([*statements, loop.body])
-        return tir.For(loop.loop_var, loop.min, loop.extent, loop.kind, body, None, loop.annotations)
+        body = nodes.SeqStmt([*statements, loop.body])
+        return nodes.For(loop.loop_var, loop.min, loop.extent, loop.kind, body, None, loop.annotations)
 
-    return function.with_body(tir.stmt_functor.ir_transform(function.body, None, changed, ["tir.For"]))
+    return function.with_body(dialect.fetching(dialect.with_loops(function.body, changed)))
 
 
-def _fetch(tvm: Any, read: Read, block: Block) -> tuple[Any, list[Any]] | None:
+def _fetch(dialect: Dialect, read: Read, block: Block) -> tuple[Any, list[Any]] | None:
     """The variable of a loop, and what fetches a share of a later block in each of its iterations."""
-    tir, size = tvm.tir, item_bytes(tvm, read.buffer)
+    size = dialect.item_bytes(read.buffer)
     outer, *inner = read.loops[block.depth :]
     fetched = min(block.bytes, CACHED - block.bytes)
     last, shares, share = outer, block.same, outer.loop_var % block.same
@@ -91,13 +85,14 @@ def _fetch(tvm: Any, read: Read, block: Block) -> tuple[Any, list[Any]] | None:
     if lines > MOST_LINES:
         return None
     ahead = block.same * math.ceil(LEAST_AHEAD / block.bytes)
-    later = {outer.loop_var: outer.loop_var + ahead, **{loop.loop_var: 0 for loop in inner}}
-    start = tir.stmt_functor.substitute(read.index, later) + share * elements
-    places = [tvm.arith.Analyzer().simplify(start + line * (LINE // size)) for line in range(lines)]
-    return last.loop_var, [_prefetch(tir, read.buffer, place) for place in places]
+    zero = dialect.nodes.IntImm("int32", 0)
+    later = {outer.loop_var: outer.loop_var + ahead, **{loop.loop_var: zero for loop in inner}}
+    start = dialect.substituted(read.index, later) + share * elements
+    places = [dialect.simplified(start + line * (LINE // size)) for line in range(lines)]
+    return last.loop_var, [_prefetch(dialect, read.buffer, place) for place in places]
 
 
-def _prefetch(tir: Any, buffer: Any, place: Any) -> Any:
-    address = tir.address_of(tir.BufferLoad(buffer, [place]))
-    how = (_TO_READ, _SECOND_LEVEL, _DATA)
-    return tir.Evaluate(tir.call_intrin("int32", "tir.prefetch", address, *how))
+def _prefetch(dialect: Dialect, buffer: Any, place: Any) -> Any:
+    nodes = dialect.nodes
+    address = nodes.address_of(nodes.BufferLoad(buffer, [place]))
+    return nodes.Evaluate(dialect.prefetch(address))
