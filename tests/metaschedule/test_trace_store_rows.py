@@ -125,13 +125,24 @@ def test_a_collection_measures_what_trees_like_first(task: TraceTask, asked: lis
 @pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
 def test_tasks_of_a_file_are_found_as_it_was_split_before(tmp_path: Path) -> None:
     network = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU()).eval()
-    file = tmp_path / "linear.pt2"
-    torch.export.save(torch.export.export(network, (torch.randn(2, 3, 16),)), file)
-    target = target_of("llvm -num-cores=2", here=False)
-    forms = [plan_tasks([str(file)], target, lambda _: None, earlier=earlier) for earlier in (False, True)]
-    now, before = ({task.workload_key for task in tasks} for tasks in forms)
+    now, before = forms_of(network, torch.randn(2, 3, 16), tmp_path, earlier=True)
     assert len(before - now) == 2, "a product, and an activation of three axes"
 
-    wanted = {key: {str(file): 1} for key in now | before}
 
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_convolutions_of_a_file_are_found_that_are_winograds_now(tmp_path: Path) -> None:
+    network = torch.nn.Conv2d(64, 64, 3, padding=1).eval()
+    now, before = forms_of(network, torch.randn(1, 64, 28, 28), tmp_path, usual=True)
+    assert len(before - now) == 2, "a convolution, and what brings its channels first"
+
+
+def forms_of(network: torch.nn.Module, given: torch.Tensor, folder: Path, **form: bool) -> list[set[str]]:
+    """The tasks of a network now, and as it was split before, all of which are found."""
+    file = folder / "network.pt2"
+    torch.export.save(torch.export.export(network, (given,)), file)
+    target = target_of("llvm -num-cores=2", here=False)
+    forms = [plan_tasks([str(file)], target, lambda _: None, **how) for how in ({}, form)]
+    now, before = ({task.workload_key for task in tasks} for tasks in forms)
+    wanted = {key: {str(file): 1} for key in now | before}
     assert {key for key, _ in rebuilt_modules(wanted, target, lambda _: None)} == now | before
+    return [now, before]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tlp_tvm.metaschedule.graph.replaced_calls import is_call
+from tlp_tvm.metaschedule.graph.winograd.winograd_products import with_winograd
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 
 WEIGHTS = "layout_free_buffers"
@@ -19,16 +20,19 @@ _ROOT = "root"
 """Name of the block that TVM puts around all others of a function."""
 
 
-def fused(module: Any, target: Any) -> Any:
+def fused(module: Any, target: Any, *, usual: bool = False) -> Any:
     """A network whose operators are fused functions: what tasks are extracted from.
 
     Args:
         module: Relax module; its parameters are constants, or inputs behind the first `num_input`.
         target: TVM's target; functions for a CPU say which arguments are weights.
+        usual: whether all convolutions stay, as records until commit 56b81db have them.
     """
     tvm = load_tvm()
     from tvm import relax
 
+    if is_cpu(target) and not usual:
+        module = with_winograd(module)
     with target:
         whole = tvm.transform.Sequential([*_dispatching(target), relax.get_pipeline("zero")])(module)
     if is_cpu(target):

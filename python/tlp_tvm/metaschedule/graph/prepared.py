@@ -22,7 +22,7 @@ _OTHERS = {"relax.nn.conv1d": ["NWC", "WIO"], "relax.nn.conv3d": ["NDHWC", "DHWI
 
 WAY = (
     "batch norms and paddings folded, channels last throughout, of lines and volumes too, products of "
-    "matrices where they are, an axis of groups, no zeros between"
+    "matrices where they are, an axis of groups, no zeros between, Winograd's convolutions"
 )
 """What graphs depend on beside network and programs: caches are keyed by it."""
 

@@ -21,7 +21,7 @@ _ATTRIBUTES = (
 )
 
 Emit = Callable[[Any], Any]
-"""Binds an expression, or what is `Computed`, to a variable, which it returns."""
+"""Binds an expression, or what is `Computed` or `Written`, to a variable, which it returns."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,23 @@ class Computed:
     compute: Callable[..., Any]
     given: tuple[Any, ...]
     how: Mapping[str, Any]
+    name: str
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is computed by loops of our own.
+
+    Attributes:
+        function: `tirx.PrimFunc`.
+        given: Relax expressions that it takes.
+        shape: of what it gives, of the type of the first of these.
+        name: of the function.
+    """
+
+    function: Any
+    given: tuple[Any, ...]
+    shape: tuple[int, ...]
     name: str
 
 
@@ -72,6 +89,10 @@ def with_calls_replaced(module: Any, replacement: Replacement) -> Any:
                 value = self.builder_.call_te(
                     value.compute, *value.given, **value.how, primfunc_name_hint=value.name
                 )
+            if isinstance(value, Written):
+                name = self.builder_.add_func(value.function, value.name)
+                kind = relax.TensorType(value.shape, kind_of(value.given[0]))
+                value = relax.call_tir(name, relax.Tuple(value.given), kind)
             return self.builder_.emit(value)
 
     replacer = Replaced(module)

@@ -74,12 +74,18 @@ def relax_of(program: Any) -> tuple[Any, dict[str, Any]]:
     return module, dict(zip(names[len(names) - len(values) :], values, strict=True))
 
 
-def tasks_of(module: Any, target: Any) -> list[Any]:
-    """The tuning tasks of a network, `ms.ExtractedTask`s with their weights."""
+def tasks_of(module: Any, target: Any, *, usual: bool = False) -> list[Any]:
+    """The tuning tasks of a network, `ms.ExtractedTask`s with their weights.
+
+    Args:
+        module: Relax module.
+        target: TVM's target.
+        usual: as `fused` has it.
+    """
     load_tvm()
     from tvm.s_tir.meta_schedule.relax_integration import extract_tasks
 
-    tasks = extract_tasks(fused(module, target), target)
+    tasks = extract_tasks(fused(module, target, usual=usual), target)
     return [task for task in tasks if is_schedulable(task.dispatched[0], target)]
 
 

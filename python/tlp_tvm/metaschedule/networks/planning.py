@@ -54,7 +54,12 @@ class TraceTask(PlannedTask):
 
 
 def plan_tasks(
-    networks: Sequence[str], target: Any, tell: Callable[[str], None], *, earlier: bool = False
+    networks: Sequence[str],
+    target: Any,
+    tell: Callable[[str], None],
+    *,
+    earlier: bool = False,
+    usual: bool = False,
 ) -> list[TraceTask]:
     """Split networks into tasks.
 
@@ -63,6 +68,7 @@ def plan_tasks(
         target: TVM's target.
         tell: receives a line before each step.
         earlier: as `prepared` has it.
+        usual: as `fused` has it.
 
     Returns:
         Each task once, in the order of the networks.
@@ -73,6 +79,6 @@ def plan_tasks(
 
     def tasks_of_network(network: str) -> Iterator[tuple[TraceTask, int]]:
         module, _ = network_from(network, earlier=earlier)
-        return ((TraceTask(task), int(task.weight)) for task in tasks_of(module, target))
+        return ((TraceTask(task), int(task.weight)) for task in tasks_of(module, target, usual=usual))
 
     return each_once(networks, canonical_name, tasks_of_network, tell)

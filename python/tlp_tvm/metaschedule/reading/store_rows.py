@@ -23,6 +23,9 @@ from tlp_tvm.metaschedule.reading.workload_key import workload_key
 from tlp_tvm.model.trees.store_trees import stacked
 from tlp_tvm.planned_task import most_wanted
 
+_FORMS: tuple[Mapping[str, bool], ...] = ({}, {"usual": True}, {"usual": True, "earlier": True})
+"""How networks of files are split into tasks, and were until commits 56b81db and 70e24c2."""
+
 
 def rebuilt_modules(
     tasks: Mapping[str, Mapping[str, int]], target: Any, tell: Callable[[str], None]
@@ -43,18 +46,18 @@ def rebuilt_modules(
     while network := most_wanted(wanted.values(), tried):
         tried.add(network)
         tell(f"per-store features: splitting {network} into tasks, {len(wanted)} still to be found")
-        for earlier in (False, True) if is_file(network) else (False,):
-            for module in _modules_of(network, target, earlier):
+        for form in _FORMS if is_file(network) else _FORMS[:1]:
+            for module in _modules_of(network, target, form):
                 if wanted.pop(key := workload_key(module), None) is not None:
                     yield key, module
             if not any(network in networks for networks in wanted.values()):
                 break
 
 
-def _modules_of(network: str, target: Any, earlier: bool) -> Iterator[Any]:
+def _modules_of(network: str, target: Any, form: Mapping[str, bool]) -> Iterator[Any]:
     """Tasks of a network, in each form that records may have; none where it cannot be split."""
     try:
-        found = plan_tasks([network], target, lambda _: None, earlier=earlier)
+        found = plan_tasks([network], target, lambda _: None, **form)
     except (NetworkError, TuningError):
         return
     for task in found:

@@ -1,0 +1,56 @@
+"""Convolutions of 3 x 3 taps in Winograd's way: transforms by hand, and products that a search is good at.
+
+Between the transforms a convolution is (tile + 2)^2 products of a matrix of pixels and one of weights, which
+lie as the program reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tlp_tvm.metaschedule.graph.replaced_calls import (
+    Emit,
+    Written,
+    kind_of,
+    shapes_with_channels_last,
+    with_calls_replaced,
+)
+from tlp_tvm.metaschedule.graph.winograd.winograd_transforms import Tiles, entering, given
+from tlp_tvm.tuning.network.winograd_matrices import TAPS, transformed
+from tlp_tvm.tuning.network.winograd_tiles import tile_for
+
+_KIND = "float32"
+"""TVM and torch round the sums of other types in their own ways."""
+
+
+def with_winograd(module: Any) -> Any:
+    """Have convolutions computed so where that is faster on a CPU.
+
+    Args:
+        module: Relax module; its convolutions have channels last.
+    """
+    return with_calls_replaced(module, _by_winograd)
+
+
+def _by_winograd(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
+    """Transforms and products; None of a call that stays as it is."""
+    from tvm import relax
+
+    shapes = shapes_with_channels_last(call, bound)
+    if shapes is None or {kind_of(call.args[0]), kind_of(call)} != {_KIND}:
+        return None
+    image, weights, result = shapes
+    steps = [int(each) for each in (*call.attrs.strides, *call.attrs.dilation, call.attrs.groups)]
+    tile = None
+    if steps == [1] * 5 and weights[:2] == (TAPS, TAPS):
+        tile = tile_for(*result[:3], *weights[2:])
+    if tile is None:
+        return None
+    tiles = Tiles(tile, *result[:3])
+    top, left, *_ = (int(each) for each in call.attrs.padding)
+    sums = (tiles.numbers, tiles.count, image[3])
+    pixels = emit(Written(entering(tiles, image, top, left), (call.args[0],), sums, "winograd_entering"))
+    kernel = relax.const(transformed(bound[1].value.numpy(), tile), _KIND)
+    products = emit(relax.op.matmul(pixels, kernel))
+    return emit(Written(given(tiles, result[3]), (products,), result, "winograd_given"))
