@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tlp_tvm.lowered import weight_blocks
 from tlp_tvm.measuring.code_kinds import PLAIN
 from tlp_tvm.metaschedule.compiling.building import CODE, way
 from tlp_tvm.metaschedule.compiling.tirx_dialect import TirxDialect
 from tlp_tvm.metaschedule.graph.fusing import WEIGHTS
+from tlp_tvm.metaschedule.graph.prepared import prepared
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import target_of
+from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
+from tlp_tvm.metaschedule.networks.planning import TraceTask
+from tlp_tvm.metaschedule.search.tvms_sample import drawn, ready_search
 
 TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 ROWS, DEPTH, BLOCKS, LANES = 8, 96, 5, 16
@@ -101,6 +106,20 @@ def test_what_comes_before_ours_changes_nothing_when_it_comes_again(monkeypatch:
     monkeypatch.setattr(weight_blocks, "LEAST_BYTES", 1 << 40)
 
     assert text_of(CODE) == text_of(PLAIN)
+
+
+@pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning")  # torch warns of itself
+def test_programs_of_convolutions_compile() -> None:
+    load_tvm()
+    from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
+
+    network, image = torch.nn.Conv2d(64, 128, 3, stride=2, padding=1).eval(), torch.randn(1, 64, 56, 56)
+    target = target_of(TARGET)
+    tasks = tasks_of(prepared(*relax_of(torch.export.export(network, (image,)))), target)
+    (task,) = [TraceTask(task) for task in tasks if "conv2d" in str(task.task_name)]
+
+    for program in drawn(ready_search(task, 1, 24), 24):
+        built(RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(program.mod), CODE)
 
 
 def test_arrays_are_known_by_what_they_are_views_of() -> None:

@@ -44,6 +44,7 @@ def _fetching(tvm: Any) -> tuple[Any, Any, Any]:
         blocks.ConvertBlocksToOpaque(),
         blocks.CompactBufferAllocation(),
         blocks.LowerMatchBuffer(),
+        blocks.StmtSimplify(),
         blocks.LowerOpaqueBlock(),
         loops.FlattenBuffer(),
         loops.NarrowDataType(_BITS),
