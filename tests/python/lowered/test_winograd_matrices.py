@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tlp_tvm.tuning.network.winograd_matrices import matrices, transformed
+from tlp_tvm.lowered.winograd_matrices import matrices, transformed
 from tlp_tvm.tuning.network.winograd_tiles import TILES
 
 

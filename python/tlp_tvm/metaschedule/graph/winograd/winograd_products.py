@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tlp_tvm.lowered.loop_script import LoopScript
+from tlp_tvm.lowered.winograd_matrices import TAPS, transformed
+from tlp_tvm.lowered.winograd_transforms import Image, Tiles, enter, give
 from tlp_tvm.metaschedule.graph.replaced_calls import (
     Emit,
     Written,
@@ -16,8 +19,7 @@ from tlp_tvm.metaschedule.graph.replaced_calls import (
     shapes_with_channels_last,
     with_calls_replaced,
 )
-from tlp_tvm.metaschedule.graph.winograd.winograd_transforms import Tiles, entering, given
-from tlp_tvm.tuning.network.winograd_matrices import TAPS, transformed
+from tlp_tvm.metaschedule.graph.winograd.tirx_script import function
 from tlp_tvm.tuning.network.winograd_tiles import tile_for
 
 _KIND = "float32"
@@ -49,8 +51,20 @@ def _by_winograd(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
         return None
     tiles = Tiles(tile, *result[:3])
     top, left, *_ = (int(each) for each in call.attrs.padding)
-    sums = (tiles.numbers, tiles.count, image[3])
-    pixels = emit(Written(entering(tiles, image, top, left), (call.args[0],), sums, "winograd_entering"))
+    how = Image(*image[1:], top, left)
+
+    def entering(script: LoopScript, read: Any, write: Any) -> None:
+        enter(script, tiles, read, write, how, _place)
+
+    def given(script: LoopScript, read: Any, write: Any) -> None:
+        give(script, tiles, read, write, result[3], _place)
+
+    sums, products = ((tiles.numbers, tiles.count, channels) for channels in (image[3], result[3]))
+    pixels = Written(function(image, sums, entering), (call.args[0],), sums, "winograd_entering")
     kernel = relax.const(transformed(bound[1].value.numpy(), tile), _KIND)
-    products = emit(relax.op.matmul(pixels, kernel))
-    return emit(Written(given(tiles, result[3]), (products,), result, "winograd_given"))
+    found = emit(relax.op.matmul(emit(pixels), kernel))
+    return emit(Written(function(products, result, given), (found,), result, "winograd_given"))
+
+
+def _place(number: int, tile: Any, channel: Any) -> tuple[Any, ...]:
+    return number, tile, channel
