@@ -155,20 +155,23 @@ def give(script: LoopScript, tiles: Tiles, read: Any, write: Any, channels: int,
 
 
 class _Lane(NamedTuple):
-    """One of a vector's channels in an array of the numbers of a tile."""
+    """One of a vector's channels in arrays of the rows of a tile."""
 
-    array: Any
+    rows: Sequence[Any]
     lane: Any
 
 
 @contextlib.contextmanager
-def _channels(script: LoopScript, channels: int, shape: Sequence[int]) -> Iterator[tuple[Any, _Lane]]:
-    """A loop over channels, and for each the place of an array, by two numbers."""
+def _channels(script: LoopScript, channels: int, shape: tuple[int, int]) -> Iterator[tuple[Any, _Lane]]:
+    """A loop over channels, and for each its place in arrays of so many rows and columns.
+
+    A row has an array of its own: larger ones TVM asks memory for, in each iteration.
+    """
     lanes = next(each for each in LANES if channels % each == 0)
     with script.serial(channels // lanes) as vector:
-        array = script.array([*shape, lanes])
-        with script.vectorised(lanes) as lane:
-            yield vector * lanes + lane, _Lane(array, lane)
+        rows = [script.array([shape[1], lanes]) for _ in range(shape[0])]
+        with script.vectorised(lanes) if lanes > 1 else script.serial(lanes) as lane:
+            yield vector * lanes + lane, _Lane(rows, lane)
 
 
 def _both_axes(
@@ -176,12 +179,12 @@ def _both_axes(
 ) -> Iterator[Any]:
     """The numbers of a tile, transformed along its columns, then along its rows."""
     places = range(len(numbers[0]))
-    for y, row in enumerate(matrix):
+    for array, factors in zip(to.rows, matrix, strict=True):
         for x in places:
-            script.store(to.array, _sum(script, row, [line[x] for line in numbers]), [y, x, to.lane])
-    for y in range(len(matrix)):
-        line = [to.array[y, x, to.lane] for x in places]
-        yield from (_sum(script, row, line) for row in matrix)
+            script.store(array, _sum(script, factors, [line[x] for line in numbers]), [x, to.lane])
+    for array in to.rows:
+        line = [array[x, to.lane] for x in places]
+        yield from (_sum(script, factors, line) for factors in matrix)
 
 
 def _sum(script: LoopScript, factors: Sequence[float], numbers: Sequence[Any]) -> Any:

@@ -20,10 +20,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tlp_tvm.ansor.graph.winograd.winograd_products import are_products, products
 from tlp_tvm.ansor.loading.locate import load_tvm
-
-TAPS = 3
-"""Rows and columns of the kernels that Winograd's convolutions have here."""
+from tlp_tvm.lowered.winograd_matrices import TAPS
 
 _NAMES = {(True, True): "T_matmul_TT", (True, False): "T_matmul_TN", (False, True): "T_matmul_NT"}
 
@@ -125,6 +124,8 @@ def winograd_of_any_tile() -> Iterator[None]:
         from tvm.topi.nn.utils import get_pad_tuple
 
         top, left, bottom, right = get_pad_tuple(asked["padding"], (TAPS, TAPS))
+        if are_products(asked["data"], shape, (top, left, bottom, right)):
+            return products(asked["data"], asked["weight"], layout)
         if int(asked["data"].shape[1]) + top + bottom > int(asked["data"].shape[2]) + left + right:
             return winograd(asked["data"], asked["weight"], asked["padding"], asked["out_dtype"], layout)
         return original(**{**asked, "tile_size": shape[0] - TAPS + 1})
@@ -178,19 +179,19 @@ def winograd(data: Any, weight: Any, padding: Any, out_dtype: str, rewritten: st
         attrs={simplified: ["eps", "nu", "r_a", "r_b"]},
     )
     ci = te.reduce_axis((0, entering), "ci")
-    products = te.compute(
+    sums = te.compute(
         (alpha, alpha, count, given),
         lambda eps, nu, p, co: te.sum(packed[eps, nu, p, ci] * weight[eps, nu, co, ci], ci),
         name="bgemm",
         attrs={"layout_free_placeholders": [weight]},
     )
     if rewritten:
-        products = auto_scheduler.rewrite_compute_body(products, rewritten)
+        sums = auto_scheduler.rewrite_compute_body(sums, rewritten)
     r_a, r_b = te.reduce_axis((0, alpha), "r_a"), te.reduce_axis((0, alpha), "r_b")
     pixels = te.compute(
         (tile, tile, count, given),
         lambda vh, vw, p, co: te.sum(
-            products[r_a, r_b, p, co] * to_pixels[r_a, vh] * to_pixels[r_b, vw], [r_a, r_b]
+            sums[r_a, r_b, p, co] * to_pixels[r_a, vh] * to_pixels[r_b, vw], [r_a, r_b]
         ),
         name="inverse",
         attrs={simplified: ["vh", "vw", "r_a", "r_b"]},

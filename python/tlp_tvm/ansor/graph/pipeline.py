@@ -33,6 +33,7 @@ from tlp_tvm.ansor.graph.operator_repairs import packable_dense, winograd_of_any
 from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
 from tlp_tvm.ansor.graph.pooling_windows import with_cut_windows, with_means_by_rows
 from tlp_tvm.ansor.graph.rows import with_fewer_axes
+from tlp_tvm.ansor.graph.winograd.winograd_products import with_transforms_by_hand
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.loading.typed_once import NETWORKS
 
@@ -99,6 +100,12 @@ PASSES: tuple[Pass, ...] = (
         _relay_passes("FoldConstant", "BackwardFoldScaleAxis", "ForwardFoldScaleAxis", "FoldConstant"),
     ),
     Pass("winograd", "convolutions with fewer products", with_winograd, only_cpu=True),
+    Pass(
+        "transforms by hand",
+        "such convolutions are products for a search, and loops that need none",
+        with_transforms_by_hand,
+        only_cpu=True,
+    ),
     Pass("fewer axes", "linear layers are matrix products with their bias and activation", with_fewer_axes),
     Pass("whole layer norms", "a layer norm is one kernel", with_whole_layer_norms, only_cpu=True),
     Pass("one product", "linear layers of one input are one", _one_product),
@@ -119,6 +126,7 @@ PACKED = "packed weights"
 ALL = (*(each.name for each in PASSES), PACKED)
 
 _ADDED: tuple[tuple[str, ...], ...] = (
+    ("transforms by hand",),
     ("winograd",),
     ("sums for prelus", "no zeros between", "channels last in groups", "channels last in volumes"),
     ("means by rows", "kept gates"),

@@ -51,7 +51,8 @@ def _by_winograd(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
         return None
     tiles = Tiles(tile, *result[:3])
     top, left, *_ = (int(each) for each in call.attrs.padding)
-    how = Image(*image[1:], top, left)
+    height, width, channels = image[1:]
+    how = Image(height, width, channels, top, left)
 
     def entering(script: LoopScript, read: Any, write: Any) -> None:
         enter(script, tiles, read, write, how, _place)
@@ -59,7 +60,7 @@ def _by_winograd(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
     def given(script: LoopScript, read: Any, write: Any) -> None:
         give(script, tiles, read, write, result[3], _place)
 
-    sums, products = ((tiles.numbers, tiles.count, channels) for channels in (image[3], result[3]))
+    sums, products = ((tiles.numbers, tiles.count, each) for each in (channels, result[3]))
     pixels = Written(function(image, sums, entering), (call.args[0],), sums, "winograd_entering")
     kernel = relax.const(transformed(bound[1].value.numpy(), tile), _KIND)
     found = emit(relax.op.matmul(emit(pixels), kernel))
