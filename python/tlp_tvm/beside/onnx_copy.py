@@ -32,7 +32,8 @@ def onnx_of(network: Path, inputs: Mapping[str, NDArray[Any]], scratch: Path) ->
         module, arguments = torch_module(network, inputs)
         with warnings.catch_warnings(), torch.no_grad(), fresh_file(copy) as fresh:
             warnings.simplefilter("ignore")  # the exporter that reads TorchScript is called deprecated
-            torch.onnx.export(module, arguments, fresh, input_names=list(inputs), dynamo=False)
+            mode = torch.onnx.TrainingMode.PRESERVE  # exported programs cannot be asked for another
+            torch.onnx.export(module, arguments, fresh, input_names=list(inputs), training=mode, dynamo=False)
     return copy
 
 
@@ -50,6 +51,7 @@ def torch_module(network: Path, inputs: Mapping[str, NDArray[Any]]) -> tuple[Any
 
     if network.suffix.lower() == EXPORTED:
         module = torch.export.load(network).module()
+        module.training = False
         return module, tuple(torch.from_numpy(array) for array in inputs.values())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # TorchScript is called deprecated; the file is there all the same
