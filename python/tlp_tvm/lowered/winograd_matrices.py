@@ -64,5 +64,5 @@ def transformed(weights: NDArray[np.float32], tile: int) -> NDArray[np.float32]:
         ((tile + 2)^2, channels, channels given).
     """
     of_taps = matrices(tile).weights
-    found = np.einsum("ek,fl,klcd->efcd", of_taps, of_taps, weights.astype(np.float64))
+    found = np.kron(of_taps, of_taps) @ weights.reshape(TAPS**2, -1).astype(np.float64)
     return np.asarray(found.reshape(-1, *weights.shape[2:]), np.float32)
