@@ -107,17 +107,19 @@ def with_split_tiles(tvm: Any, function: Any, registers: Registers) -> Any:
     Returns:
         The function, which computes the same, bit for bit; the very object where no tile is too large.
     """
-    tir = tvm.tir
-    found = (tile_of(tvm, *each, registers) for each in leaves(TirDialect(tvm), function.body))
+    dialect = TirDialect(tvm)
+    found = (tile_of(tvm, *each, registers) for each in leaves(dialect, function.body))
     tiles = {tile.loops[0].loop_var: tile for tile in found if tile is not None}
     if not tiles:
         return function
 
     def changed(loop: Any) -> Any:
         tile = tiles.get(loop.loop_var)
-        return None if tile is None else tir.SeqStmt([_part(tir, tile, part) for part in range(tile.parts)])
+        if tile is None:
+            return None
+        return tvm.tir.SeqStmt([_part(dialect, tile, part) for part in range(tile.parts)])
 
-    return function.with_body(tir.stmt_functor.ir_transform(function.body, None, changed, ["tir.For"]))
+    return function.with_body(dialect.with_loops(function.body, changed))
 
 
 def tile_of(tvm: Any, loops: tuple[Any, ...], statement: Any, registers: Registers) -> Tile | None:
@@ -141,7 +143,7 @@ def tile_of(tvm: Any, loops: tuple[Any, ...], statement: Any, registers: Registe
     if (
         loops[depth - 1].kind != SERIAL
         or not whole
-        or not _is_of_rows_and_columns(tir, statement, rows, columns)
+        or not _is_of_rows_and_columns(dialect, statement, rows, columns)
     ):
         return None
     vectors, rest = divmod(int(columns.extent) * dialect.item_bytes(statement.buffer), registers.bytes)
@@ -190,49 +192,43 @@ def _adds(tir: Any, statement: Any) -> bool:
     )
 
 
-def _is_of_rows_and_columns(tir: Any, statement: Any, rows: Sequence[Any], columns: Any) -> bool:
+def _is_of_rows_and_columns(dialect: TirDialect, statement: Any, rows: Sequence[Any], columns: Any) -> bool:
     """Whether one factor is the same in all columns, and the other in all rows."""
     of_rows, of_columns = [], []
     for factor in (statement.value.b.a, statement.value.b.b):
-        variables = _variables(tir, factor)
+        variables = dialect.variables_in(factor)
         of_columns.append(any(each.same_as(columns.loop_var) for each in variables))
         of_rows.append(any(each.same_as(loop.loop_var) for loop in rows for each in variables))
     return of_columns[0] != of_columns[1] and of_rows == of_columns[::-1]
 
 
-def _variables(tir: Any, expression: Any) -> list[Any]:
-    found: list[Any] = []
-    tir.stmt_functor.post_order_visit(
-        expression, lambda node: found.append(node) if isinstance(node, tir.Var) else None
-    )
-    return found
-
-
-def _part(tir: Any, tile: Tile, part: int) -> Any:
+def _part(dialect: TirDialect, tile: Tile, part: int) -> Any:
     """The loops over some of the columns."""
+    tir = dialect.nodes
     new = {loop.loop_var: tir.Var(loop.loop_var.name, loop.loop_var.dtype) for loop in tile.loops}
     columns = tile.loops[-1]
     width = int(columns.extent) // tile.parts
     moved = {**new, columns.loop_var: new[columns.loop_var] + part * width}
-    body = tir.stmt_functor.substitute(tile.store, moved)
+    body = dialect.substituted(tile.store, moved)
     if part:
-        body = _read_again(tir, body, new[columns.loop_var], tile.parallel.loop_var)
+        body = _read_again(dialect, body, new[columns.loop_var], tile.parallel.loop_var)
     for loop in reversed(tile.loops):
         extent, kind = (width, VECTORISED) if loop is columns else (loop.extent, UNROLLED)
         body = tir.For(new[loop.loop_var], loop.min, extent, kind, body, None, loop.annotations)
     return body
 
 
-def _read_again(tir: Any, store: Any, column: Any, parallel: Any) -> Any:
+def _read_again(dialect: TirDialect, store: Any, column: Any, parallel: Any) -> Any:
     """Read what is the same in all columns at a place of which LLVM does not know that it is the same.
 
     It would keep what it has read for the columns before.
     """
+    tir = dialect.nodes
     reversed_bytes = tir.call_llvm_pure_intrin("int32", _MARK, tir.const(1, "uint32"), parallel)
     nothing = tir.bitwise_and(reversed_bytes, _SIGN)
 
     def changed(load: Any) -> Any:
-        if any(each.same_as(column) for each in _variables(tir, load)):
+        if any(each.same_as(column) for each in dialect.variables_in(load)):
             return None
         return tir.BufferLoad(load.buffer, [load.indices[0] + nothing])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from tlp_tvm.ansor.graph.replacing import register_operator
 from tlp_tvm.ansor.loading.locate import load_tvm
 
 OPERATOR = "tlp_tvm.layer_norm"
@@ -87,36 +88,19 @@ def _fits(shape: list[int], found: Any, mean: Any, eps: Any, gamma: Any, beta: A
 @functools.cache
 def register() -> None:
     """Tell TVM of the operator, once a process."""
-    tvm = load_tvm()
-    op, relay = tvm.ir, tvm.relay
-    relay.op.op.register(
-        OPERATOR, "Normalise the rows of a matrix to mean 0 and variance 1, then scale and shift."
-    )
-    operator = relay.op.get(OPERATOR)
-    operator.set_num_inputs(3)
-    for name in ("data", "gamma", "beta"):
-        operator.add_argument(name, "Tensor", name)
-    operator.set_attrs_type_key("DictAttrs")
-    operator.add_type_rel("TlpTvmLayerNorm", lambda kinds, _attributes: kinds[0])
-    operator.set_support_level(10)
-    relay.op.op.register_pattern(OPERATOR, relay.op.op.OpPattern.OPAQUE)
-    relay.op.op.register_stateful(OPERATOR, False)
-    op.register_op_attr(
-        OPERATOR, "FTVMStrategy", tvm.target.override_native_generic_func("tlp_tvm_layer_norm")(_strategy)
+    register_operator(
+        OPERATOR,
+        "Normalise the rows of a matrix to mean 0 and variance 1, then scale and shift.",
+        ("data", "gamma", "beta"),
+        lambda kinds, _attributes: kinds[0],
+        _computed,
+        scheduled,
     )
 
 
-def _strategy(attributes: Any, _inputs: Any, _out_type: Any, _target: Any) -> Any:
-    strategy = load_tvm().relay.op.op.OpStrategy()
-
-    def computed(_attributes: Any, inputs: Any, _out: Any) -> list[Any]:
-        data, gamma, beta = inputs
-        return [layer_norm(data, gamma, beta, float(attributes["epsilon"]))]
-
-    strategy.add_implementation(
-        computed, lambda _attributes, outs, _target: scheduled(outs), name="layer_norm.rows"
-    )
-    return strategy
+def _computed(inputs: Any, attributes: Any) -> Any:
+    data, gamma, beta = inputs
+    return layer_norm(data, gamma, beta, float(attributes["epsilon"]))
 
 
 def layer_norm(data: Any, gamma: Any, beta: Any, epsilon: float) -> Any:

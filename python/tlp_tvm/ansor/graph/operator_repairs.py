@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tlp_tvm.ansor.graph.winograd.winograd_products import are_products, products
+from tlp_tvm.ansor.graph.winograd.winograd_products import are_products, extents_of, products
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.lowered.winograd_matrices import TAPS
 
@@ -120,7 +120,7 @@ def winograd_of_any_tile() -> Iterator[None]:
         if not asked.get("pre_computed"):
             return original(**asked)
         layout = asked.get("auto_scheduler_rewritten_layout") or ""
-        shape = _extents(asked["weight"], layout, ["eps", "nu", "co", "ci"])
+        shape = extents_of(asked["weight"], layout)
         from tvm.topi.nn.utils import get_pad_tuple
 
         top, left, bottom, right = get_pad_tuple(asked["padding"], (TAPS, TAPS))
@@ -150,10 +150,8 @@ def winograd(data: Any, weight: Any, padding: Any, out_dtype: str, rewritten: st
     tvm = load_tvm()
     from tvm.topi.nn.utils import get_pad_tuple
 
-    topi, te, auto_scheduler = tvm.topi, tvm.te, tvm.auto_scheduler
-    alpha, _, given, entering = _extents(weight, rewritten, ["eps", "nu", "co", "ci"])
-    if rewritten:
-        auto_scheduler.remove_index_check(weight)
+    topi, te = tvm.topi, tvm.te
+    alpha, _, given, entering = extents_of(weight, rewritten)
     tile = alpha - TAPS + 1
     to_pixels, to_sums, _ = topi.nn.winograd_util.winograd_transform_matrices(tile, TAPS, out_dtype)
     images, height, width, _ = (int(extent) for extent in data.shape)
@@ -178,15 +176,7 @@ def winograd(data: Any, weight: Any, padding: Any, out_dtype: str, rewritten: st
         name="data_pack",
         attrs={simplified: ["eps", "nu", "r_a", "r_b"]},
     )
-    ci = te.reduce_axis((0, entering), "ci")
-    sums = te.compute(
-        (alpha, alpha, count, given),
-        lambda eps, nu, p, co: te.sum(packed[eps, nu, p, ci] * weight[eps, nu, co, ci], ci),
-        name="bgemm",
-        attrs={"layout_free_placeholders": [weight]},
-    )
-    if rewritten:
-        sums = auto_scheduler.rewrite_compute_body(sums, rewritten)
+    sums = products(packed, weight, rewritten, "bgemm")
     r_a, r_b = te.reduce_axis((0, alpha), "r_a"), te.reduce_axis((0, alpha), "r_b")
     pixels = te.compute(
         (tile, tile, count, given),
@@ -201,11 +191,3 @@ def winograd(data: Any, weight: Any, padding: Any, out_dtype: str, rewritten: st
         lambda n, h, w, co: pixels[h % tile, w % tile, n * each + h // tile * across + w // tile, co],
         name="conv2d_winograd",
     )
-
-
-def _extents(weight: Any, rewritten: str, axes: list[str]) -> list[int]:
-    """Of weights, as they come or packed."""
-    shape = weight.shape
-    if rewritten:
-        shape = load_tvm().auto_scheduler.get_shape_from_rewritten_layout(rewritten, axes)
-    return [int(extent) for extent in shape]

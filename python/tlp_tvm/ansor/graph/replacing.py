@@ -1,4 +1,4 @@
-"""Calls of some operators replaced by other expressions, all through a network."""
+"""Calls of some operators replaced by other expressions, all through a network, and by operators of ours."""
 
 from __future__ import annotations
 
@@ -44,3 +44,51 @@ def _callback(operators: Sequence[str], replacement: Replacement) -> Any:
             return post if replaced is None else replaced
 
     return Replaced()
+
+
+def register_operator(
+    name: str,
+    what: str,
+    arguments: Sequence[str],
+    kind: Callable[[Sequence[Any], Any], Any],
+    computed: Callable[[Sequence[Any], Any], Any],
+    scheduled: Callable[[Sequence[Any]], Any],
+) -> None:
+    """Tell TVM of an operator with one result, which it fuses with no other.
+
+    Args:
+        name: "tlp_tvm.", and its own.
+        what: it does, as a sentence.
+        arguments: their names.
+        kind: types of the arguments and attributes -> type of the result.
+        computed: tensors of `te` and attributes -> a tensor.
+        scheduled: these tensors -> a schedule for whatever compiles loops.
+    """
+    tvm = load_tvm()
+    relay = tvm.relay
+    relay.op.op.register(name, what)
+    operator = relay.op.get(name)
+    operator.set_num_inputs(len(arguments))
+    for argument in arguments:
+        operator.add_argument(argument, "Tensor", argument)
+    operator.set_attrs_type_key("DictAttrs")
+    operator.add_type_rel(_word(name), kind)
+    operator.set_support_level(10)
+    relay.op.op.register_pattern(name, relay.op.op.OpPattern.OPAQUE)
+    relay.op.op.register_stateful(name, False)
+
+    def strategy(attributes: Any, _inputs: Any, _out_type: Any, _target: Any) -> Any:
+        found = relay.op.op.OpStrategy()
+        found.add_implementation(
+            lambda _attributes, inputs, _out: [computed(inputs, attributes)],
+            lambda _attributes, outs, _target: scheduled(outs),
+            name=name,
+        )
+        return found
+
+    generic = tvm.target.override_native_generic_func(_word(name))(strategy)
+    tvm.ir.register_op_attr(name, "FTVMStrategy", generic)
+
+
+def _word(name: str) -> str:
+    return name.replace(".", "_")

@@ -67,7 +67,11 @@ class TirxDialect(Dialect):
         return self._ffi.structural_map(node, (self.nodes.Var, lambda each: values.get(each, each)))
 
     def with_loops(self, body: Any, changed: Callable[[Any], Any]) -> Any:
-        return self._mapped(body, self.nodes.For, changed)
+        def other(loop: Any) -> Any:
+            found = changed(loop)
+            return loop if found is None else found
+
+        return self._ffi.structural_map(body, (self.nodes.For, other))
 
     def moves(self, index: Any, variables: Sequence[Any]) -> Sequence[Any]:
         from tvm.sym.pattern import detect_linear_equation
@@ -83,10 +87,3 @@ class TirxDialect(Dialect):
     def fetching(self, body: Any) -> Any:
         meaning = self._tvm.ir.StringImm(_MEANING)
         return self.nodes.AttrStmt(self.nodes.const(0, "int32"), "pragma_import_llvm", meaning, body)
-
-    def _mapped(self, node: Any, kind: Any, changed: Callable[[Any], Any]) -> Any:
-        def other(each: Any) -> Any:
-            found = changed(each)
-            return each if found is None else found
-
-        return self._ffi.structural_map(node, (kind, other))

@@ -13,13 +13,11 @@ from typing import Any
 from tlp_tvm.metaschedule.graph.replaced_calls import (
     Computed,
     Emit,
+    has_floats,
     kind_of,
     shapes_with_channels_last,
     with_calls_replaced,
 )
-
-_KIND = "float32"
-"""TVM and torch round the sums of other types in their own ways."""
 
 
 def with_groups_apart(module: Any) -> Any:
@@ -40,7 +38,7 @@ def _apart(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
         return None
     given, weights, result = shapes
     groups = int(call.attrs.groups)
-    if groups == 1 or weights[2] == 1 or {kind_of(call.args[0]), kind_of(call)} != {_KIND}:
+    if groups == 1 or weights[2] == 1 or not has_floats(call):
         return None
     image = emit(relax.op.reshape(call.args[0], (*given[:3], groups, weights[2])))
     kernel = relax.const(

@@ -9,6 +9,7 @@ from typing import Any
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 
 CONVOLUTION = "relax.nn.conv2d"
+FLOAT = "float32"
 _ATTRIBUTES = (
     "strides",
     "padding",
@@ -164,6 +165,11 @@ def shape_of(expression: Any) -> tuple[int, ...] | None:
     if shape is None or not all(isinstance(extent, IntImm) for extent in shape):
         return None
     return tuple(int(extent) for extent in shape)
+
+
+def has_floats(call: Any) -> bool:
+    """Whether a call takes and gives what is computed here: TVM and torch round sums of other types apart."""
+    return {kind_of(call.args[0]), kind_of(call)} == {FLOAT}
 
 
 def kind_of(expression: Any) -> str:

@@ -13,12 +13,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from tlp_tvm.metaschedule.graph.replaced_calls import Emit, is_call, kind_of, shape_of, with_calls_replaced
+from tlp_tvm.metaschedule.graph.replaced_calls import (
+    FLOAT,
+    Emit,
+    has_floats,
+    is_call,
+    shape_of,
+    with_calls_replaced,
+)
 from tlp_tvm.tuning.network.phases import PhasedAxis, phased_axes, phased_weights, zeros_around
-
-_KIND = "float32"
-"""TVM and torch round the sums of other types in their own ways."""
-
 
 _LAST, _FIRST = [0, 2, 3, 1], [0, 3, 1, 2]
 """The orders of axes that bring the channels there."""
@@ -66,7 +69,7 @@ def _in_phases(call: Any, images: Any, weights: NDArray[Any], axes: Sequence[Pha
     found = emit(
         relax.op.nn.conv2d(
             images,
-            relax.const(phased_weights(weights.transpose(2, 3, 0, 1), axes, paddings), _KIND),
+            relax.const(phased_weights(weights.transpose(2, 3, 0, 1), axes, paddings), FLOAT),
             padding=zeros_around(axes),
             data_layout="NHWC",
             kernel_layout="HWIO",
@@ -93,8 +96,7 @@ def _phased(call: Any, bound: Sequence[Any]) -> list[PhasedAxis] | None:
     attributes = call.attrs
     layout, of_weights = str(attributes.data_layout), str(attributes.kernel_layout)
     plain = int(attributes.groups) == 1 and all(int(each) == 1 for each in attributes.dilation)
-    kinds = {kind_of(call.args[0]), kind_of(call)}
-    if not isinstance(bound[1], GenericConst) or of_weights != "IOHW" or not plain or kinds != {_KIND}:
+    if not isinstance(bound[1], GenericConst) or of_weights != "IOHW" or not plain or not has_floats(call):
         return None
     read, given = _extents(call.args[0], layout, "HW"), _extents(call, layout, "NHW")
     kernel = _extents(call.args[1], of_weights, "HW")

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.measuring.code_kinds import PLAIN
-from tlp_tvm.metaschedule.compiling.building import way
+from tlp_tvm.metaschedule.compiling.building import CODE, way
 from tlp_tvm.metaschedule.graph.fusing import fused, is_cpu, with_programs
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import device_of
@@ -17,7 +16,7 @@ from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_value
 
 
 def compiled(
-    module: Any, parameters: dict[str, Any], target: Any, database: Any = None, code: str = PLAIN
+    module: Any, parameters: dict[str, Any], target: Any, database: Any = None, code: str = CODE
 ) -> Any:
     """Compile a network.
 

@@ -16,7 +16,6 @@ from tlp_tvm.errors import TuningError
 from tlp_tvm.files import write_whole
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.stopping import Stopped
-from tlp_tvm.metaschedule.compiling.building import CODE
 from tlp_tvm.metaschedule.graph.fusing import without_weights
 from tlp_tvm.metaschedule.graph.prepared import prepared
 from tlp_tvm.metaschedule.loading.locate import load_tvm
@@ -77,7 +76,7 @@ def compile_graph(program: torch.export.ExportedProgram, options: BackendOptions
     refuse_unlearned(left, options.model)
     add_chosen(database, left, _chosen(left, options, flags_of(target)))
     try:
-        return end_to_end.compiled(module, {}, target, database, CODE)
+        return end_to_end.compiled(module, {}, target, database)
     except Exception as error:
         raise NotTaken(f"TVM: {first_line(error)}") from error
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tlp_tvm.ansor.graph.replacing import with_calls_replaced
+from tlp_tvm.ansor.graph.replacing import register_operator, with_calls_replaced
 from tlp_tvm.ansor.graph.winograd.tir_script import computed
 from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.lowered.loop_script import LoopScript
@@ -91,25 +91,39 @@ def are_products(pixels: Any, weights: Sequence[int], padding: Sequence[int]) ->
     return tuple(padding) == _PADDING and extents == list(weights[:2])
 
 
-def products(pixels: Any, weights: Any, rewritten: str = "") -> Any:
+def extents_of(weights: Any, rewritten: str) -> list[int]:
+    """The shape of transformed weights, as they come or packed.
+
+    Args:
+        weights: of `te`.
+        rewritten: their layout; empty where they are as they come.
+    """
+    shape = weights.shape
+    if rewritten:
+        rewriting = load_tvm().auto_scheduler
+        shape = rewriting.get_shape_from_rewritten_layout(rewritten, ["eps", "nu", "co", "ci"])
+    return [int(extent) for extent in shape]
+
+
+def products(pixels: Any, weights: Any, rewritten: str = "", name: str = "winograd_products") -> Any:
     """The products, of `te`.
 
     Args:
         pixels: (tile + 2, tile + 2, tiles, channels).
         weights: (tile + 2, tile + 2, channels given, channels), or as `rewritten` has it.
         rewritten: the layout of packed weights; empty where they are as they come.
+        name: of the operation.
     """
     tvm = load_tvm()
     te, auto_scheduler = tvm.te, tvm.auto_scheduler
-    shape = weights.shape
+    _, _, given, entering = extents_of(weights, rewritten)
     if rewritten:
-        shape = auto_scheduler.get_shape_from_rewritten_layout(rewritten, ["eps", "nu", "co", "ci"])
         auto_scheduler.remove_index_check(weights)
-    ci = te.reduce_axis((0, shape[3]), name="ci")
+    ci = te.reduce_axis((0, entering), name="ci")
     found = te.compute(
-        (*pixels.shape[:3], shape[2]),
+        (*pixels.shape[:3], given),
         lambda eps, nu, p, co: te.sum(pixels[eps, nu, p, ci] * weights[eps, nu, co, ci], axis=ci),
-        name="winograd_products",
+        name=name,
         attrs={"layout_free_placeholders": [weights]},
     )
     return auto_scheduler.rewrite_compute_body(found, rewritten) if rewritten else found
@@ -177,30 +191,16 @@ def _register(
     shape: Callable[[Sequence[int], Any], list[int]],
 ) -> None:
     tvm = load_tvm()
-    relay, te = tvm.relay, tvm.te
-    relay.op.op.register(name, what)
-    operator = relay.op.get(name)
-    operator.set_num_inputs(1)
-    operator.add_argument("data", "Tensor", "data")
-    operator.set_attrs_type_key("DictAttrs")
 
     def kind(kinds: Sequence[Any], attributes: Any) -> Any:
-        given = kinds[0]
-        return relay.TensorType(shape([int(extent) for extent in given.shape], attributes), given.dtype)
+        extents = [int(extent) for extent in kinds[0].shape]
+        return tvm.relay.TensorType(shape(extents, attributes), kinds[0].dtype)
 
-    operator.add_type_rel(name.replace(".", "_"), kind)
-    operator.set_support_level(10)
-    relay.op.op.register_pattern(name, relay.op.op.OpPattern.OPAQUE)
-    relay.op.op.register_stateful(name, False)
-
-    def strategy(attributes: Any, _inputs: Any, _out_type: Any, _target: Any) -> Any:
-        found = relay.op.op.OpStrategy()
-        found.add_implementation(
-            lambda _attributes, inputs, _out: [compute(inputs[0], attributes)],
-            lambda _attributes, outs, _target: te.create_schedule([out.op for out in outs]),
-            name=f"{name}.loops",
-        )
-        return found
-
-    generic = tvm.target.override_native_generic_func(name.replace(".", "_"))(strategy)
-    tvm.ir.register_op_attr(name, "FTVMStrategy", generic)
+    register_operator(
+        name,
+        what,
+        ("data",),
+        kind,
+        lambda inputs, attributes: compute(inputs[0], attributes),
+        lambda outs: tvm.te.create_schedule([out.op for out in outs]),
+    )

@@ -13,17 +13,15 @@ from tlp_tvm.lowered.loop_script import LoopScript
 from tlp_tvm.lowered.winograd_matrices import TAPS, transformed
 from tlp_tvm.lowered.winograd_transforms import Image, Tiles, enter, give
 from tlp_tvm.metaschedule.graph.replaced_calls import (
+    FLOAT,
     Emit,
     Written,
-    kind_of,
+    has_floats,
     shapes_with_channels_last,
     with_calls_replaced,
 )
 from tlp_tvm.metaschedule.graph.winograd.tirx_script import function
 from tlp_tvm.tuning.network.winograd_tiles import tile_for
-
-_KIND = "float32"
-"""TVM and torch round the sums of other types in their own ways."""
 
 
 def with_winograd(module: Any) -> Any:
@@ -40,7 +38,7 @@ def _by_winograd(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
     from tvm import relax
 
     shapes = shapes_with_channels_last(call, bound)
-    if shapes is None or {kind_of(call.args[0]), kind_of(call)} != {_KIND}:
+    if shapes is None or not has_floats(call):
         return None
     image, weights, result = shapes
     steps = [int(each) for each in (*call.attrs.strides, *call.attrs.dilation, call.attrs.groups)]
@@ -62,7 +60,7 @@ def _by_winograd(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
 
     sums, products = ((tiles.numbers, tiles.count, each) for each in (channels, result[3]))
     pixels = Written(function(image, sums, entering), (call.args[0],), sums, "winograd_entering")
-    kernel = relax.const(transformed(bound[1].value.numpy(), tile), _KIND)
+    kernel = relax.const(transformed(bound[1].value.numpy(), tile), FLOAT)
     found = emit(relax.op.matmul(emit(pixels), kernel))
     return emit(Written(function(products, result, given), (found,), result, "winograd_given"))
 
