@@ -10,8 +10,8 @@ Checked: outputs of every peer agree with ours.
     python benchmarks/networks.py [--networks mlp,resnet_18] [--frameworks ansor] [--minutes 0,5,15] [--again]
 
 A stage is kept in docs/results/networks.json as soon as it has ended, by the processor that it ran on, and
-not run again there without --again.
-With `--networks ""` only the page and the picture are written.
+not run again there without --again. With --turns-again nothing is tuned: what the stages have tuned is timed
+beside the peers anew. With `--networks ""` only the page and the picture are written.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from network_exports import NETWORKS
 from networks_page import draw, order_of, page, summary
 from own_command import MAIN
 
+from tlp_tvm.beside.beside_result import REPORT
 from tlp_tvm.beside.peer_kinds import PEERS
 from tlp_tvm.files import write_whole
 from tlp_tvm.machine.cpu import this_cpu
@@ -67,12 +68,20 @@ class Stage:
 
     def command(self) -> list[str]:
         """What runs it."""
-        environment, end = ENVIRONMENTS[self.framework]
-        python = str(ROOT / environment / "bin" / "python")
         budget = ["--minutes", f"{self.minutes - self.before:g}"] if self.minutes else ["--trials", "0"]
-        file = str(EXPORTED / f"{self.network}{end}")
-        words = ["tune", file, "--framework", self.framework, *budget, "--beside", ",".join(PEERS), "--json"]
-        return [python, "-c", MAIN, *words, "--out", str(self.out)]
+        words = ["tune", str(self.file), "--framework", self.framework, *budget]
+        words += ["--beside", ",".join(PEERS), "--json", "--out", str(self.out)]
+        return [self.python, "-c", MAIN, *words]
+
+    @property
+    def python(self) -> str:
+        """Of its environment."""
+        return str(ROOT / ENVIRONMENTS[self.framework][0] / "bin" / "python")
+
+    @property
+    def file(self) -> Path:
+        """What it tunes."""
+        return EXPORTED / f"{self.network}{ENVIRONMENTS[self.framework][1]}"
 
 
 def stages(networks: Sequence[str], frameworks: Sequence[str], minutes: Sequence[float]) -> Iterator[Stage]:
@@ -83,6 +92,47 @@ def stages(networks: Sequence[str], frameworks: Sequence[str], minutes: Sequence
             for limit in sorted(minutes):
                 yield Stage(network, framework, limit, before)
                 before = limit
+
+
+_TURNS = """
+import json, sys
+from pathlib import Path
+from tlp_tvm.beside.timing_peers import time_beside
+folder, file, peers, threads, programs = sys.argv[1:]
+beside = time_beside(Path(folder), file, peers.split(","), threads=int(threads), programs=int(programs))
+print(json.dumps(beside.to_dict()))
+"""
+
+
+def tuned_here(
+    kept: Mapping[str, Any], networks: Sequence[str], frameworks: Sequence[str]
+) -> Iterator[Stage]:
+    """The last stage of each run whose tuned library is still here."""
+    for network in networks:
+        found = kept.get(this_cpu().model, {}).get(network, {})
+        minutes = [order_of(name) for name in found]
+        for framework in frameworks:
+            own = [limit for kind, limit in minutes if kind == framework]
+            last = [Stage(network, framework, limit) for limit in {0.0, max(own)} & set(own)] if own else []
+            yield from (stage for stage in last if (stage.out / REPORT).exists())
+
+
+def turns_again(stage: Stage, found: dict[str, Any]) -> dict[str, Any]:
+    """Time what a stage has tuned beside the peers anew.
+
+    Args:
+        stage: the last one of its run.
+        found: what is kept of it.
+
+    Returns:
+        What is to be kept.
+    """
+    commit = checked_out()
+    words = [str(stage.out), str(stage.file), ",".join(PEERS), str(found["threads"]), str(found["programs"])]
+    command = [stage.python, "-c", _TURNS, *words]
+    finished = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    beside = json.loads(finished.stdout.splitlines()[-1])
+    return {**found, "timed_at": commit, **{name: beside[name] for name in ("ours", "peers")}}
 
 
 def read_kept() -> dict[str, Any]:
@@ -109,6 +159,11 @@ def keep(kept: dict[str, Any], stage: Stage, result: dict[str, Any]) -> None:
         **{name: beside[name] for name in ("cpu", "threads", "programs", "ours", "peers")},
     }
     networks[stage.network] = {name: found[name] for name in sorted(found, key=order_of)}
+    write_kept(kept)
+
+
+def write_kept(kept: dict[str, Any]) -> None:
+    """Write what `read_kept` reads."""
     write_whole(KEPT, f"{_as_text(kept, 3)}\n")
 
 
@@ -129,8 +184,7 @@ def _as_text(found: dict[str, Any], depth: int) -> str:
 def run(stage: Stage) -> dict[str, Any]:
     """Export the network if need be, and tune it; the commit is that with which it begins."""
     commit = checked_out()
-    file = EXPORTED / f"{stage.network}{ENVIRONMENTS[stage.framework][1]}"
-    if not file.exists():
+    if not stage.file.exists():
         python = str(ROOT / ENVIRONMENTS["ansor"][0] / "bin" / "python")
         exports = str(Path(__file__).with_name("network_exports.py"))
         subprocess.run([python, exports, stage.network, str(EXPORTED)], check=True)
@@ -153,6 +207,7 @@ def main() -> None:
     parser.add_argument("--frameworks", default=",".join(ENVIRONMENTS))
     parser.add_argument("--minutes", default="0,5,15")
     parser.add_argument("--again", action="store_true", help="also what is kept, from new runs")
+    parser.add_argument("--turns-again", action="store_true", help="tune nothing, time what was tuned")
     asked = parser.parse_args()
     networks, frameworks = (
         list(filter(None, text.split(","))) for text in (asked.networks, asked.frameworks)
@@ -164,6 +219,14 @@ def main() -> None:
         if name not in known:
             raise SystemExit(f"expected some of {', '.join(known)}, found {name}")
     kept = read_kept()
+    if asked.turns_again:
+        for stage in tuned_here(kept, networks, frameworks):
+            print(f"{stage.network}: {stage.name} minutes, timed again", flush=True)
+            found = kept[this_cpu().model][stage.network]
+            found[stage.name] = turns_again(stage, found[stage.name])
+            write_kept(kept)
+            write_page(kept)
+        return
     for stage in stages(networks, frameworks, [float(text) for text in asked.minutes.split(",")]):
         if asked.again and not stage.before:
             shutil.rmtree(stage.out, ignore_errors=True)

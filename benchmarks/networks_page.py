@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.files import fresh_file
+from tlp_tvm.machine.core_distance import placements
 
 _LONG = 1e3
 """Milliseconds from which all digits before the point are written."""
@@ -79,12 +80,15 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
         means += ["", _times(_mean([ratio(kept[name][stage]) for name in networks if stage in kept[name]]))]
     every = [row for rows in found for row in rows]
     threads = ", ".join(dict.fromkeys(f"{row['threads']} threads" for row in every))
-    commits = ", ".join(dict.fromkeys(row["commit"] for row in every))
+    commits = ", ".join(
+        dict.fromkeys(row.get(at, row["commit"]) for row in every for at in ("commit", "timed_at"))
+    )
     about = (
         f"`python benchmarks/networks.py`, commit {commits}; {threads}. "
         "Medians of turns; figures of peers are those of the last stage. Higher ratios are better. At the "
         "peak: operations of the tuned tasks, as fast as the processor multiplies and adds in registers."
         + _quiet([(titles[name], list(kept[name].values())[-1]) for name in networks])
+        + _cores([(titles[name], list(kept[name].values())[-1]) for name in networks])
         + _inside([(titles[name], row) for name in networks for row in kept[name].values()])
     )
     return [*text, f"| {' | '.join(means)} |", "", about, "", *_problems(networks, kept, titles)]
@@ -135,6 +139,29 @@ def _quiet(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         f" By the lowest turn of each library, {_times(_mean(list(ratios.values())))} in the geometric mean "
         f"({_times(ratios[worst])} {worst} to {_times(ratios[best])} {best})."
     )
+
+
+def _cores(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    """Where the host had the cores in the turns that count, as a sentence."""
+    found = {
+        title: statistics.median(trips)
+        for title, stage in stages
+        if (trips := stage["ours"].get("round_trips"))
+    }
+    if not found:
+        return ""
+    words = []
+    for low, high in placements(found.values()):
+        there = [title for title, seconds in found.items() if low <= seconds <= high]
+        words.append(f"{_us(low)} to {_us(high)} us ({', '.join(there)})")
+    return (
+        " Turns count in which the host left the cores in one place, by what a cache line takes from one to "
+        f"the other and back: {', '.join(words)}."
+    )
+
+
+def _us(seconds: float) -> str:
+    return f"{seconds * 1e6:.2f}"
 
 
 def _inside(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:

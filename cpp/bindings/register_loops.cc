@@ -1,6 +1,7 @@
 #include <pybind11/pybind11.h>
 
 #include "bindings/bindings.h"
+#include "core/round_trip.h"
 #include "loops/loop_pool.h"
 #include "loops/tvm_loops.h"
 
@@ -24,6 +25,14 @@ void RegisterLoops(py::module_& module) {
   module.def(
       "shared_loops", [] { return LoopPool::Shared().loops(); },
       "How many loops have been shared out.");
+  module.def(
+      "round_trip",
+      [](int threads) {
+        const py::gil_scoped_release release;
+        return RoundTrip(threads);
+      },
+      py::arg("threads") = 0,
+      "Seconds that a cache line takes between the farthest of these CPUs.");
 }
 
 }  // namespace bindings

@@ -31,7 +31,8 @@ class Timed:
     Attributes:
         name: `peer_kinds.OURS`, or one of `peer_kinds.PEERS`.
         version: of its package.
-        turns: seconds of a run in each turn; empty if it was not timed.
+        turns: seconds of a run in each turn that counts; empty if it was not timed.
+        round_trips: of a cache line between the cores at that time, seconds; empty where nobody looked.
         difference: of its outputs from ours, as `tuning.turns.EndToEnd` has it; None where they were not
             compared.
         problem: why it was not timed, or what is wrong with what was; empty if all is well.
@@ -42,6 +43,7 @@ class Timed:
     turns: tuple[float, ...] = ()
     difference: float | None = None
     problem: str = ""
+    round_trips: tuple[float, ...] = ()
 
     @property
     def latency(self) -> float | None:
@@ -56,7 +58,8 @@ class Timed:
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         value = dataclasses.asdict(self)
-        return {**value, "turns": list(self.turns), "latency": self.latency}
+        lists = {"turns": list(self.turns), "round_trips": list(self.round_trips)}
+        return {**value, **lists, "latency": self.latency}
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ class BesideResult:
         programs: measured by the tuning.
         ours: the tuned network.
         peers: in the order that was asked for.
-        left_out: turns that do not count, as the machine was slowed down.
+        left_out: turns that do not count, of the library of which most do not: the machine was slowed down,
+            or its cores were elsewhere.
     """
 
     network: str
@@ -151,4 +155,5 @@ def _timed(value: Mapping[str, Any]) -> Timed:
         turns=tuple(map(float, value["turns"])),
         difference=None if difference is None else float(difference),
         problem=str(value["problem"]),
+        round_trips=tuple(map(float, value.get("round_trips", ()))),
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from tlp_tvm._core import __version__
 from tlp_tvm.beside.beside_result import AGREEMENT, BesideResult, Timed, write_beside
+from tlp_tvm.beside.counted_turns import Turn, anywhere, fewest, in_one_place, steady
 from tlp_tvm.beside.peer_kinds import OURS, PEERS, file_for_peers, refusal
 from tlp_tvm.beside.peer_processes import PeerProcess, peer_process
 from tlp_tvm.beside.runtimes import Job
 from tlp_tvm.errors import BesideError
 from tlp_tvm.framework import framework_named
+from tlp_tvm.machine.core_distance import round_trip
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.tuning.network.tuned_library import read_description
 from tlp_tvm.tuning.network.turns import difference_of
@@ -34,14 +36,11 @@ SECONDS = 1.0
 MOST_TURNS = 3
 """Times the wanted ones, where turns are left out, or differ."""
 
-SLOWED = 1.25
-"""A turn that takes so many times the lowest, in the median of what is timed, is left out for all alike."""
-
-STEADY = 0.05
-"""Of the median: more turns are taken while the middle half of ours, or of the fastest peer's, is wider."""
+LEAST_TURNS = 3
+"""Of each with the cores in one place; where there are fewer, turns count wherever the cores were."""
 
 PAUSE = 0.25
-"""Seconds before a turn, in which the threads of the one before fall asleep."""
+"""Seconds after a turn, in which its threads fall asleep."""
 
 _CPU = "llvm"
 
@@ -119,9 +118,10 @@ def time_beside(
             timed[peer] = _load(job, stack, log, running)
             _refuse_problem(folder, timed[OURS])
         tell(f"timing the network in turns with {', '.join(peers)}")
-        left_out = _take_turns(running, timed, turns or TURNS, seconds or SECONDS)
+        distance = partial(round_trip, threads)
+        left_out = _take_turns(running, timed, turns or TURNS, seconds or SECONDS, distance)
         if left_out:
-            tell(f"left out {left_out} turns: the machine was slowed down")
+            tell(f"left out {left_out} turns: the machine was slowed down, or its cores were elsewhere")
     _refuse_problem(folder, timed[OURS])
     result = BesideResult(
         network=name,
@@ -182,51 +182,54 @@ def _compared(peer: Timed, ours: list[NDArray[Any]], its: list[NDArray[Any]]) ->
     return replace(peer, difference=difference, problem="" if sound else problem)
 
 
-def _take_turns(running: dict[str, PeerProcess], timed: dict[str, Timed], turns: int, seconds: float) -> int:
-    """Time all in turns, again where the machine was slowed down, and on while turns differ.
+def _take_turns(
+    running: dict[str, PeerProcess],
+    timed: dict[str, Timed],
+    turns: int,
+    seconds: float,
+    distance: Callable[[], float],
+) -> int:
+    """Time all in turns, on while too few count, or those that do differ.
 
     Args:
         running: processes by name; one that ends is taken out.
         timed: receives what each took.
         turns: wanted, at least.
         seconds: of a turn of each.
+        distance: seconds of a cache line's way between the cores and back, now.
 
     Returns:
-        How many turns were left out.
+        How many turns were left out, of the library of which most were.
     """
-    taken: list[dict[str, float]] = []
+    taken: list[dict[str, Turn]] = []
+    kept: dict[str, list[Turn]] = {}
+    time.sleep(PAUSE)
+    before = distance()
     for _ in range(MOST_TURNS * turns):
         taken.append({})
         for peer, process in list(running.items()):
-            time.sleep(PAUSE)
             try:
-                taken[-1][peer] = process.time(seconds)
+                found = process.time(seconds)
             except BesideError as error:
                 del running[peer]
                 problem = f"{peer}: expected a peer that runs to the end, found: {error}; leave it out"
-                timed[peer] = replace(timed[peer], turns=(), problem=problem)
-        counted = _undisturbed(taken, list(running))
-        if len(counted) >= turns and _steady(counted, list(running)):
+                timed[peer] = replace(timed[peer], turns=(), round_trips=(), problem=problem)
+                continue
+            time.sleep(PAUSE)
+            after = distance()
+            taken[-1][peer] = Turn(found, (before, after))
+            before = after
+        if not running:
+            return 0
+        kept = in_one_place(taken, list(running))
+        if fewest(kept) >= turns and steady(kept, OURS):
             break
+    if fewest(kept) < min(turns, LEAST_TURNS):
+        kept = anywhere(taken, list(running))
     for peer in running:
-        timed[peer] = replace(timed[peer], turns=tuple(turn[peer] for turn in counted))
-    return len(taken) - len(counted)
-
-
-def _undisturbed(taken: list[dict[str, float]], peers: list[str]) -> list[dict[str, float]]:
-    """The turns in which no other work slowed the machine down: in the median, each is near its lowest."""
-    lowest = {peer: min(turn[peer] for turn in taken) for peer in peers}
-    found = (
-        [t for t in taken if statistics.median(t[p] / lowest[p] for p in peers) <= SLOWED] if peers else []
-    )
-    return found or taken
-
-
-def _steady(taken: list[dict[str, float]], peers: list[str]) -> bool:
-    """Whether more turns would hardly move what is compared: ours, and the fastest of the others."""
-    medians = {peer: statistics.median(turn[peer] for turn in taken) for peer in peers}
-    for peer in sorted(peers, key=lambda peer: (peer != OURS, medians[peer]))[:2]:
-        low, high = np.quantile([turn[peer] for turn in taken], (0.25, 0.75))
-        if high - low > STEADY * medians[peer]:
-            return False
-    return True
+        timed[peer] = replace(
+            timed[peer],
+            turns=tuple(turn.seconds for turn in kept[peer]),
+            round_trips=tuple(turn.round_trip for turn in kept[peer]),
+        )
+    return len(taken) - fewest(kept)

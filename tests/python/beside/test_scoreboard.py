@@ -58,6 +58,37 @@ def test_ten_networks_and_three_stages_a_framework(networks: ModuleType) -> None
     assert found[5].command()[4].endswith("mlp.pt2")
 
 
+def test_what_was_tuned_is_timed_again(
+    networks: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for page in (networks.PAGE, networks.README):
+        page.write_text("<!-- networks: begin -->\n<!-- networks: end -->\n")
+    monkeypatch.setattr(networks, "RUNS", tmp_path / "runs")
+    kept: dict[str, Any] = {}
+    for name, minutes in (("mlp", 0.0), ("mlp", 5.0), ("mlp", 15.0), ("vit_s", 5.0)):
+        networks.keep(kept, networks.Stage(name, "ansor", minutes), result(0.001, PEERS))
+    for folder in ("mlp-chosen", "mlp"):
+        (tmp_path / "runs" / "ansor" / folder).mkdir(parents=True)
+        (tmp_path / "runs" / "ansor" / folder / "beside.json").touch()
+    timed: list[str] = []
+
+    def again(stage: Any, found: dict[str, Any]) -> dict[str, Any]:
+        timed.append(f"{stage.network} {stage.name}")
+        return {**found, "timed_at": "def5678"}
+
+    monkeypatch.setattr(networks, "turns_again", again)
+    monkeypatch.setattr("sys.argv", ["networks.py", "--turns-again"])
+    networks.main()
+
+    assert sorted(timed) == ["mlp ansor-0", "mlp ansor-15"]
+    now = json.loads(networks.KEPT.read_text())[CPU]["mlp"]
+    assert {name: found.get("timed_at") for name, found in now.items()} == {
+        "ansor-0": "def5678",
+        "ansor-5": None,
+        "ansor-15": "def5678",
+    }
+
+
 def test_a_stage_that_is_kept_is_not_run_again(networks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
 
@@ -113,6 +144,17 @@ def test_the_table_compares_with_the_fastest_sound_peer(networks: ModuleType) ->
     assert "take 1.12 to 2.00 times the sum of their labels (median 1.25). " in about
     single = "1.27 (1 of 2 within 10%)"
     assert about.endswith(f" in the median: Network A {single}, Network A {single}, Network B {single}.")
+
+
+def test_the_page_says_where_the_cores_were(networks: ModuleType) -> None:
+    kept: dict[str, Any] = {}
+    for network, trips in (("a", [1.2e-7, 1.4e-7, 1.1e-7]), ("b", [5.2e-7])):
+        networks.keep(kept, networks.Stage(network, "ansor", 5), result(0.001, PEERS))
+        kept[CPU][network]["ansor-5"]["ours"]["round_trips"] = trips
+        kept[CPU][network]["ansor-5"]["timed_at"] = "def5678"
+    about = "\n".join(networks.page(kept, TITLES))
+    assert ", commit abc1234, def5678; 2 threads. " in about
+    assert ": 0.12 to 0.12 us (Network A), 0.52 to 0.52 us (Network B). Inside the networks, " in about
 
 
 def test_a_stage_without_measuring_that_ran_later_is_not_the_last(networks: ModuleType) -> None:

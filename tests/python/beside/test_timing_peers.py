@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import signal
@@ -18,7 +19,7 @@ from onnx import numpy_helper
 from beside_tunings import tuned
 from exported import conv_net, export_reader
 from tlp_tvm.ansor.networks.library import load_tuned
-from tlp_tvm.beside import timing_peers
+from tlp_tvm.beside import counted_turns, timing_peers
 from tlp_tvm.beside.beside_result import AGREEMENT, BesideResult, Timed, read_beside
 from tlp_tvm.beside.peer_child import _reason
 from tlp_tvm.beside.peer_kinds import OURS
@@ -27,12 +28,16 @@ from tlp_tvm.beside.runtimes import Job, inputs_of
 from tlp_tvm.beside.timing_peers import time_beside
 from tlp_tvm.errors import BesideError
 
+NEAR, FAR = 1.2e-7, 5.2e-7
+"""Seconds of a cache line's way between cores that share a cache, and between others."""
+
 
 @pytest.fixture(autouse=True)
 def every_turn_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However busy the machine is."""
-    monkeypatch.setattr(timing_peers, "SLOWED", math.inf)
-    monkeypatch.setattr(timing_peers, "STEADY", math.inf)
+    """However busy the machine is, and wherever its cores are."""
+    monkeypatch.setattr(counted_turns, "SLOWED", math.inf)
+    monkeypatch.setattr(counted_turns, "STEADY", math.inf)
+    monkeypatch.setattr(timing_peers, "round_trip", lambda threads: NEAR)
 
 
 def timed(network: Path, folder: Path, *peers: str, tell: Callable[[str], None] = print) -> BesideResult:
@@ -49,6 +54,7 @@ def test_an_onnx_file_is_timed_beside_onnxruntime(tuned_onnx: tuple[Path, Path])
     peer, refused = result.peers
     assert (result.network, result.threads, result.programs) == ("net", 2, 3)
     assert len(result.ours.turns) == len(peer.turns) == 2
+    assert result.ours.round_trips == peer.round_trips == (NEAR, NEAR)
     assert peer.problem == ""
     assert peer.difference is not None
     assert peer.difference < 1e-5
@@ -174,12 +180,15 @@ class Fake:
         return self.taken[(self.asked.count(self.name) - 1) % len(self.taken)]
 
 
-def turns_of(processes: Sequence[Fake], monkeypatch: pytest.MonkeyPatch) -> dict[str, Timed]:
+def turns_of(
+    processes: Sequence[Fake], monkeypatch: pytest.MonkeyPatch, distances: Sequence[float] = (NEAR,)
+) -> dict[str, Timed]:
     monkeypatch.setattr(timing_peers, "PAUSE", 0.0)
-    monkeypatch.setattr(timing_peers, "SLOWED", 1.25)
+    monkeypatch.setattr(counted_turns, "SLOWED", 1.25)
     found = {process.name: Timed(process.name, "1") for process in processes}
     running: Any = {process.name: process for process in processes}
-    timing_peers._take_turns(running, found, 3, 1.0)
+    distance = itertools.cycle(distances)
+    timing_peers._take_turns(running, found, 3, 1.0, lambda: next(distance))
     return found
 
 
@@ -204,6 +213,23 @@ def test_what_is_slow_alone_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert turns_of(fakes, monkeypatch)["c"].turns == (1.0, 9.0, 9.0)
 
 
+def test_turns_count_in_which_the_cores_are_where_they_mostly_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    a, b = (1.0, 1.2, 1.0, 1.0, 1.0), (2.0, 2.0, 2.4, 2.0, 2.0)
+    # Before the first turn, then after each: far between the second of a and its third.
+    distances = [NEAR, NEAR, NEAR, FAR, FAR, NEAR, NEAR, NEAR, NEAR, 1.1 * NEAR, NEAR]
+    found = turns_of([Fake("a", asked, taken=a), Fake("b", asked, taken=b)], monkeypatch, distances)
+    assert asked == ["a", "b"] * 5
+    assert (found["a"].turns, found["b"].turns) == ((1.0, 1.0, 1.0), (2.0, 2.4, 2.0, 2.0))
+    assert found["a"].round_trips == (NEAR, NEAR, 1.1 * NEAR)
+
+
+def test_where_cores_never_stay_all_turns_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = turns_of([Fake("a", [], taken=(1.0, 1.1, 1.2))], monkeypatch, [NEAR, FAR])
+    assert found["a"].turns == (1.0, 1.1, 1.2)
+    assert found["a"].round_trips == (FAR, FAR, FAR)
+
+
 def test_there_is_an_end_where_no_turn_is_like_another(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     found = turns_of([Fake("a", asked, taken=(1.0, *(2.0 + i for i in range(9))))], monkeypatch)
@@ -212,7 +238,7 @@ def test_there_is_an_end_where_no_turn_is_like_another(monkeypatch: pytest.Monke
 
 
 def test_turns_go_on_while_what_is_compared_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing_peers, "STEADY", 0.05)
+    monkeypatch.setattr(counted_turns, "STEADY", 0.05)
     ours = (1.0, 1.5, 1.0, 1.0, 1.0, 1.5)
     fakes = [Fake(OURS, [], taken=ours), Fake("b", [], taken=(2.0,)), Fake("c", [], taken=(3.0, 3.5))]
     found = turns_of(fakes, monkeypatch)

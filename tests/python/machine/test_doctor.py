@@ -15,6 +15,7 @@ from tlp_tvm.ansor.loading.diagnosis import diagnose
 from tlp_tvm.cli.doctor import doctor
 from tlp_tvm.errors import TvmNotFoundError
 from tlp_tvm.machine.checks import Check
+from tlp_tvm.machine.cpu import this_cpu
 
 NAMES = ["framework", "TVM", "library", "object layout", "child process", "kernel", "networks", "GPU"]
 NAMES += ["CPU", "torch"]
@@ -36,6 +37,7 @@ def test_all_is_well_where_the_tests_run() -> None:
     assert found["object layout"].startswith("14 kinds, ")
     assert found["child process"] == "imports the same TVM"
     assert "run for llvm -mcpu=" in found["kernel"]
+    assert (" us from one to another and back), platform " in found["CPU"]) == (this_cpu().cores > 1)
 
 
 def test_what_is_wrong_stands_there_with_its_cure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from tlp_tvm.ansor.compiling.newer_llvm import newer_llvm
 from tlp_tvm.ansor.loading.locate import load_tvm, tvm_info
 from tlp_tvm.ansor.loading.self_check import check_layout
 from tlp_tvm.machine.checks import Check, run_check, torch_check
+from tlp_tvm.machine.core_distance import round_trip
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.measuring.code_kinds import IN_PARTS, PREFETCHING
 
@@ -114,7 +115,9 @@ def _cpu() -> tuple[str, str]:
     cpu = this_cpu()
     hint = "" if cpu.mcpu else 'no x86-64 vector extensions known: name them yourself, "llvm -mcpu=..."'
     platform = cpu.platform(cpu.target) or "unknown"
-    return f"{cpu.model}, {cpu.cores} cores, platform {platform}, target {cpu.target}", hint
+    between = round_trip(cpu.cores)
+    apart = f" ({between * 1e6:.2f} us from one to another and back)" if between else ""
+    return f"{cpu.model}, {cpu.cores} cores{apart}, platform {platform}, target {cpu.target}", hint
 
 
 _WITH_TVM: dict[str, Callable[[], tuple[str, str]]] = {
