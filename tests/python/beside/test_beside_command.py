@@ -12,7 +12,7 @@ import pytest
 from commands import refused, succeed
 from exported import dense_net, export_traced
 from programs import tiny_config
-from tlp_tvm.beside import timing_peers
+from tlp_tvm.beside import counted_turns, timing_peers
 from tlp_tvm.beside.beside_result import BesideResult, Timed, read_beside, write_beside
 from tlp_tvm.layout import FeatureLayout
 from tlp_tvm.model.checkpoint import save_checkpoint
@@ -23,9 +23,15 @@ TARGET = "llvm -mcpu=core-avx2 -num-cores=2"
 
 @pytest.fixture(autouse=True)
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    short = {"TURNS": 2, "SECONDS": 0.001, "PAUSE": 0.0, "SLOWED": math.inf, "STEADY": math.inf}
-    for name, value in short.items():
+    for name, value in {
+        "TURNS": 2,
+        "SECONDS": 0.001,
+        "PAUSE": 0.0,
+        "round_trip": lambda threads: 1e-7,
+    }.items():
         monkeypatch.setattr(timing_peers, name, value)
+    for name in ("SLOWED", "STEADY"):
+        monkeypatch.setattr(counted_turns, name, math.inf)
 
 
 @pytest.fixture(scope="module")
