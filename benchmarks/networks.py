@@ -218,16 +218,19 @@ def main() -> None:
     ]:
         if name not in known:
             raise SystemExit(f"expected some of {', '.join(known)}, found {name}")
+    minutes = [float(text) for text in asked.minutes.split(",")]
     kept = read_kept()
     if asked.turns_again:
         for stage in tuned_here(kept, networks, frameworks):
+            if stage.minutes not in minutes:
+                continue
             print(f"{stage.network}: {stage.name} minutes, timed again", flush=True)
             found = kept[this_cpu().model][stage.network]
             found[stage.name] = turns_again(stage, found[stage.name])
             write_kept(kept)
             write_page(kept)
         return
-    for stage in stages(networks, frameworks, [float(text) for text in asked.minutes.split(",")]):
+    for stage in stages(networks, frameworks, minutes):
         if asked.again and not stage.before:
             shutil.rmtree(stage.out, ignore_errors=True)
         if asked.again or stage.name not in kept.get(this_cpu().model, {}).get(stage.network, {}):

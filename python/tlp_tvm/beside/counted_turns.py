@@ -1,4 +1,4 @@
-"""Which turns count: those in which the machine was as in the others."""
+"""Which runs of which turns count: those in which the machine was as in the others."""
 
 from __future__ import annotations
 
@@ -16,34 +16,47 @@ SLOWED = 1.25
 STEADY = 0.05
 """Of the median: more turns are taken while the middle half of what is compared is wider."""
 
+SHARE = 1 / 3
+"""Of a turn's stretches that count, at least; else the turn does not."""
+
 
 @dataclass(frozen=True)
-class Turn:
-    """One of a library's turns.
+class Stretch:
+    """Some of a library's runs, one after the other.
 
     Attributes:
-        seconds: of a run.
-        round_trips: of a cache line between the cores, before and after; seconds.
+        seconds: of a run, the median.
+        before: seconds of a cache line's way from one core to the other and back, before them.
+        after: likewise, after them.
     """
 
     seconds: float
-    round_trips: tuple[float, float] = (0.0, 0.0)
-
-    @property
-    def round_trip(self) -> float:
-        """Of both, the longer; seconds."""
-        return max(self.round_trips)
+    before: float = 0.0
+    after: float = 0.0
 
 
-Round = Mapping[str, Turn]
+@dataclass(frozen=True)
+class Turn:
+    """What counts of one of a library's turns.
+
+    Attributes:
+        seconds: of a run, the median of stretches.
+        round_trip: of a cache line between the cores, likewise.
+    """
+
+    seconds: float
+    round_trip: float
+
+
+Round = Mapping[str, Sequence[Stretch]]
 """A turn of each, by name."""
 
 
 def in_one_place(taken: Sequence[Round], names: Sequence[str]) -> dict[str, list[Turn]]:
     """The turns of each that count, if the host moves cores about.
 
-    They are those in which the cores were in one place, the same for all libraries, and in which no other
-    work slowed the machine down.
+    Stretches count in which the cores were in one place, the same for all libraries, and turns in which no
+    other work slowed the machine down.
 
     Args:
         taken: in order.
@@ -52,9 +65,9 @@ def in_one_place(taken: Sequence[Round], names: Sequence[str]) -> dict[str, list
     Returns:
         Of the place in which the library with the fewest turns has most.
     """
-    where = _places(taken, names)
-    known = sorted({place for each in where for place in each.values() if place is not None})
-    found = [_undisturbed(taken, where, names, place) for place in known]
+    stretches = [each for turns in taken for turn in turns.values() for each in turn]
+    known = placements(trip for each in stretches for trip in (each.before, each.after))
+    found = [_undisturbed(taken, names, *place) for place in known]
     return max(found, key=fewest, default={name: [] for name in names})
 
 
@@ -65,7 +78,7 @@ def anywhere(taken: Sequence[Round], names: Sequence[str]) -> dict[str, list[Tur
         taken: in order, at least one.
         names: of what is timed; each has a turn in every round.
     """
-    return _undisturbed(taken, [dict.fromkeys(names, 0) for _ in taken], names, 0)
+    return _undisturbed(taken, names, 0.0, float("inf"))
 
 
 def fewest(found: Mapping[str, Sequence[Turn]]) -> int:
@@ -73,28 +86,13 @@ def fewest(found: Mapping[str, Sequence[Turn]]) -> int:
     return min(map(len, found.values()), default=0)
 
 
-def _places(taken: Sequence[Round], names: Sequence[str]) -> list[dict[str, int | None]]:
-    """The number of the placement during each turn; None where it changed."""
-    turns = [turn for each in taken for turn in each.values()]
-    known = placements(seconds for turn in turns for seconds in turn.round_trips)
-
-    def place_of(turn: Turn) -> int | None:
-        first, last = (
-            next(i for i, (low, high) in enumerate(known) if low <= seconds <= high)
-            for seconds in turn.round_trips
-        )
-        return first if first == last else None
-
-    return [{name: place_of(each[name]) for name in names} for each in taken]
-
-
 def _undisturbed(
-    taken: Sequence[Round], where: Sequence[Mapping[str, int | None]], names: Sequence[str], place: int
+    taken: Sequence[Round], names: Sequence[str], nearest: float, farthest: float
 ) -> dict[str, list[Turn]]:
-    """The turns of one placement; but of rounds in which, in the median, each was far above its lowest."""
+    """The turns with cores so far apart, of rounds in which they were, in the median, near their lowest."""
     there = [
-        {name: each[name] for name in names if at[name] == place}
-        for each, at in zip(taken, where, strict=True)
+        {name: turn for name in names if (turn := _turn(each[name], nearest, farthest)) is not None}
+        for each in taken
     ]
     lowest: dict[str, float] = {}
     for turns in there:
@@ -106,6 +104,19 @@ def _undisturbed(
         if turns and statistics.median(turn.seconds / lowest[name] for name, turn in turns.items()) <= SLOWED
     ]
     return {name: [turns[name] for turns in quiet or there if name in turns] for name in names}
+
+
+def _turn(stretches: Sequence[Stretch], nearest: float, farthest: float) -> Turn | None:
+    """Of the stretches with cores so far apart; None where they are too few."""
+    found = [
+        each
+        for each in stretches
+        if nearest <= min(each.before, each.after) and max(each.before, each.after) <= farthest
+    ]
+    if not found or len(found) < SHARE * len(stretches):
+        return None
+    seconds, trips = ([each.seconds for each in found], [max(each.before, each.after) for each in found])
+    return Turn(statistics.median(seconds), statistics.median(trips))
 
 
 def steady(found: Mapping[str, Sequence[Turn]], first: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+from tlp_tvm.beside.counted_turns import Stretch
 from tlp_tvm.beside.runtimes import Job
 from tlp_tvm.errors import BesideError
 from tlp_tvm.machine.loop_threads import VARIABLE
@@ -43,8 +44,8 @@ class PeerProcess:
         if problem := loaded.get("problem"):
             raise BesideError(str(problem))
 
-    def time(self, seconds: float) -> float:
-        """Seconds of a run, the median of as many as fit.
+    def time(self, seconds: float) -> list[Stretch]:
+        """Run the network over and over.
 
         Args:
             seconds: to run for.
@@ -58,7 +59,7 @@ class PeerProcess:
             self._process.stdin.flush()
         except OSError as error:
             raise BesideError(self._end()) from error
-        return float(self._answer(TURN + seconds)["seconds"])
+        return [Stretch(*map(float, each)) for each in self._answer(TURN + seconds)["stretches"]]
 
     def _answer(self, patience: float) -> dict[str, Any]:
         output = self._process.stdout

@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
@@ -17,13 +16,12 @@ from numpy.typing import NDArray
 
 from tlp_tvm._core import __version__
 from tlp_tvm.beside.beside_result import AGREEMENT, BesideResult, Timed, write_beside
-from tlp_tvm.beside.counted_turns import Turn, anywhere, fewest, in_one_place, steady
+from tlp_tvm.beside.counted_turns import Stretch, Turn, anywhere, fewest, in_one_place, steady
 from tlp_tvm.beside.peer_kinds import OURS, PEERS, file_for_peers, refusal
 from tlp_tvm.beside.peer_processes import PeerProcess, peer_process
 from tlp_tvm.beside.runtimes import Job
 from tlp_tvm.errors import BesideError
 from tlp_tvm.framework import framework_named
-from tlp_tvm.machine.core_distance import round_trip
 from tlp_tvm.machine.cpu import this_cpu
 from tlp_tvm.tuning.network.tuned_library import read_description
 from tlp_tvm.tuning.network.turns import difference_of
@@ -40,7 +38,7 @@ LEAST_TURNS = 3
 """Of each with the cores in one place; where there are fewer, turns count wherever the cores were."""
 
 PAUSE = 0.25
-"""Seconds after a turn, in which its threads fall asleep."""
+"""Seconds before a turn, in which the threads of the one before fall asleep."""
 
 _CPU = "llvm"
 
@@ -118,8 +116,7 @@ def time_beside(
             timed[peer] = _load(job, stack, log, running)
             _refuse_problem(folder, timed[OURS])
         tell(f"timing the network in turns with {', '.join(peers)}")
-        distance = partial(round_trip, threads)
-        left_out = _take_turns(running, timed, turns or TURNS, seconds or SECONDS, distance)
+        left_out = _take_turns(running, timed, turns or TURNS, seconds or SECONDS)
         if left_out:
             tell(f"left out {left_out} turns: the machine was slowed down, or its cores were elsewhere")
     _refuse_problem(folder, timed[OURS])
@@ -182,13 +179,7 @@ def _compared(peer: Timed, ours: list[NDArray[Any]], its: list[NDArray[Any]]) ->
     return replace(peer, difference=difference, problem="" if sound else problem)
 
 
-def _take_turns(
-    running: dict[str, PeerProcess],
-    timed: dict[str, Timed],
-    turns: int,
-    seconds: float,
-    distance: Callable[[], float],
-) -> int:
+def _take_turns(running: dict[str, PeerProcess], timed: dict[str, Timed], turns: int, seconds: float) -> int:
     """Time all in turns, on while too few count, or those that do differ.
 
     Args:
@@ -196,29 +187,22 @@ def _take_turns(
         timed: receives what each took.
         turns: wanted, at least.
         seconds: of a turn of each.
-        distance: seconds of a cache line's way between the cores and back, now.
 
     Returns:
         How many turns were left out, of the library of which most were.
     """
-    taken: list[dict[str, Turn]] = []
+    taken: list[dict[str, list[Stretch]]] = []
     kept: dict[str, list[Turn]] = {}
-    time.sleep(PAUSE)
-    before = distance()
     for _ in range(MOST_TURNS * turns):
         taken.append({})
         for peer, process in list(running.items()):
+            time.sleep(PAUSE)
             try:
-                found = process.time(seconds)
+                taken[-1][peer] = process.time(seconds)
             except BesideError as error:
                 del running[peer]
                 problem = f"{peer}: expected a peer that runs to the end, found: {error}; leave it out"
                 timed[peer] = replace(timed[peer], turns=(), round_trips=(), problem=problem)
-                continue
-            time.sleep(PAUSE)
-            after = distance()
-            taken[-1][peer] = Turn(found, (before, after))
-            before = after
         if not running:
             return 0
         kept = in_one_place(taken, list(running))

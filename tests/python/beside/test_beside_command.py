@@ -27,9 +27,9 @@ def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
         "TURNS": 2,
         "SECONDS": 0.001,
         "PAUSE": 0.0,
-        "round_trip": lambda threads: 1e-7,
     }.items():
         monkeypatch.setattr(timing_peers, name, value)
+    monkeypatch.setattr(counted_turns, "placements", lambda trips: [(0.0, math.inf)])
     for name in ("SLOWED", "STEADY"):
         monkeypatch.setattr(counted_turns, name, math.inf)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 import signal
@@ -21,12 +20,15 @@ from exported import conv_net, export_reader
 from tlp_tvm.ansor.networks.library import load_tuned
 from tlp_tvm.beside import counted_turns, timing_peers
 from tlp_tvm.beside.beside_result import AGREEMENT, BesideResult, Timed, read_beside
+from tlp_tvm.beside.counted_turns import Stretch
 from tlp_tvm.beside.peer_child import _reason
 from tlp_tvm.beside.peer_kinds import OURS
 from tlp_tvm.beside.peer_processes import peer_process
 from tlp_tvm.beside.runtimes import Job, inputs_of
 from tlp_tvm.beside.timing_peers import time_beside
 from tlp_tvm.errors import BesideError
+from tlp_tvm.machine.core_distance import placements
+from tlp_tvm.machine.cpu import this_cpu
 
 NEAR, FAR = 1.2e-7, 5.2e-7
 """Seconds of a cache line's way between cores that share a cache, and between others."""
@@ -37,7 +39,7 @@ def every_turn_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, and wherever its cores are."""
     monkeypatch.setattr(counted_turns, "SLOWED", math.inf)
     monkeypatch.setattr(counted_turns, "STEADY", math.inf)
-    monkeypatch.setattr(timing_peers, "round_trip", lambda threads: NEAR)
+    monkeypatch.setattr(counted_turns, "placements", lambda trips: [(0.0, math.inf)])
 
 
 def timed(network: Path, folder: Path, *peers: str, tell: Callable[[str], None] = print) -> BesideResult:
@@ -54,7 +56,8 @@ def test_an_onnx_file_is_timed_beside_onnxruntime(tuned_onnx: tuple[Path, Path])
     peer, refused = result.peers
     assert (result.network, result.threads, result.programs) == ("net", 2, 3)
     assert len(result.ours.turns) == len(peer.turns) == 2
-    assert result.ours.round_trips == peer.round_trips == (NEAR, NEAR)
+    assert len(result.ours.round_trips) == len(peer.round_trips) == 2
+    assert all((trip > 0) == (this_cpu().cores > 1) for trip in result.ours.round_trips)
     assert peer.problem == ""
     assert peer.difference is not None
     assert peer.difference < 1e-5
@@ -159,7 +162,7 @@ def test_a_library_that_does_not_run_ends_it(tuned_onnx: tuple[Path, Path], tmp_
 def test_a_process_that_ends_is_said(tuned_onnx: tuple[Path, Path], tmp_path: Path) -> None:
     job = Job("onnxruntime", *tuned_onnx, tmp_path, 2)
     with (tmp_path / "log").open("wb") as log, peer_process(job, log) as process:
-        assert process.time(0.0) > 0
+        assert all(stretch.seconds > 0 for stretch in process.time(0.0))
         os.kill(process.number, signal.SIGKILL)
         with pytest.raises(BesideError, match="^its process ended with signal 9$"):
             process.time(0.0)
@@ -169,26 +172,30 @@ class Fake:
     """A process that notes when it is asked, and may end."""
 
     def __init__(
-        self, name: str, asked: list[str], ends: bool = False, taken: Sequence[float] = (1.0,)
+        self,
+        name: str,
+        asked: list[str],
+        ends: bool = False,
+        taken: Sequence[float] = (1.0,),
+        turns: Sequence[Sequence[Stretch]] = (),
     ) -> None:
-        self.name, self.asked, self.ends, self.taken = name, asked, ends, taken
+        self.name, self.asked, self.ends = name, asked, ends
+        self.turns = turns or [[Stretch(each, NEAR, NEAR)] for each in taken]
 
-    def time(self, seconds: float) -> float:
+    def time(self, seconds: float) -> Sequence[Stretch]:
         self.asked.append(self.name)
         if self.ends:
             raise BesideError("its process ended with signal 9")
-        return self.taken[(self.asked.count(self.name) - 1) % len(self.taken)]
+        return self.turns[(self.asked.count(self.name) - 1) % len(self.turns)]
 
 
-def turns_of(
-    processes: Sequence[Fake], monkeypatch: pytest.MonkeyPatch, distances: Sequence[float] = (NEAR,)
-) -> dict[str, Timed]:
+def turns_of(processes: Sequence[Fake], monkeypatch: pytest.MonkeyPatch) -> dict[str, Timed]:
     monkeypatch.setattr(timing_peers, "PAUSE", 0.0)
     monkeypatch.setattr(counted_turns, "SLOWED", 1.25)
+    monkeypatch.setattr(counted_turns, "placements", placements)
     found = {process.name: Timed(process.name, "1") for process in processes}
     running: Any = {process.name: process for process in processes}
-    distance = itertools.cycle(distances)
-    timing_peers._take_turns(running, found, 3, 1.0, lambda: next(distance))
+    timing_peers._take_turns(running, found, 3, 1.0)
     return found
 
 
@@ -213,19 +220,31 @@ def test_what_is_slow_alone_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert turns_of(fakes, monkeypatch)["c"].turns == (1.0, 9.0, 9.0)
 
 
-def test_turns_count_in_which_the_cores_are_where_they_mostly_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stretches_count_in_which_the_cores_are_where_they_mostly_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     asked: list[str] = []
-    a, b = (1.0, 1.2, 1.0, 1.0, 1.0), (2.0, 2.0, 2.4, 2.0, 2.0)
-    # Before the first turn, then after each: far between the second of a and its third.
-    distances = [NEAR, NEAR, NEAR, FAR, FAR, NEAR, NEAR, NEAR, NEAR, 1.1 * NEAR, NEAR]
-    found = turns_of([Fake("a", asked, taken=a), Fake("b", asked, taken=b)], monkeypatch, distances)
-    assert asked == ["a", "b"] * 5
-    assert (found["a"].turns, found["b"].turns) == ((1.0, 1.0, 1.0), (2.0, 2.4, 2.0, 2.0))
-    assert found["a"].round_trips == (NEAR, NEAR, 1.1 * NEAR)
+    near, far = Stretch(1.0, NEAR, 1.1 * NEAR), Stretch(1.2, FAR, FAR)
+    moved, back = Stretch(1.3, NEAR, FAR), Stretch(1.4, FAR, NEAR)
+    a = [[near, near, near], [moved, far, far, back], [near, moved, far], [moved, back, near]]
+    fakes = [Fake("a", asked, turns=a), Fake("b", asked, turns=[[near], [far], [near, far]])]
+
+    found = turns_of(fakes, monkeypatch)
+
+    assert asked == ["a", "b"] * 4
+    assert (found["a"].turns, found["b"].turns) == ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0))
+    assert found["a"].round_trips == (1.1 * NEAR,) * 3
+
+
+def test_a_turn_with_few_stretches_in_place_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    near, far = Stretch(1.0, NEAR, NEAR), Stretch(1.2, FAR, FAR)
+    few = Fake("a", [], turns=[[near, far, far, far], [near, near], [near, near], [near, near, far]])
+    assert turns_of([few], monkeypatch)["a"].turns == (1.0, 1.0, 1.0)
 
 
 def test_where_cores_never_stay_all_turns_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = turns_of([Fake("a", [], taken=(1.0, 1.1, 1.2))], monkeypatch, [NEAR, FAR])
+    turns = [[Stretch(seconds, NEAR, FAR)] for seconds in (1.0, 1.1, 1.2)]
+    found = turns_of([Fake("a", [], turns=turns)], monkeypatch)
     assert found["a"].turns == (1.0, 1.1, 1.2) * 3
     assert set(found["a"].round_trips) == {FAR}
 
