@@ -19,7 +19,7 @@ from tlp_tvm.ansor.loading.locate import load_tvm
 from tlp_tvm.ansor.networks.integer_inputs import integer_bounds
 from tlp_tvm.ansor.networks.layout_rewrite import best_records
 from tlp_tvm.errors import TuningError, last_line_of
-from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
+from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, seconds_of, time_in_turns
 
 
 def build_untuned(module: Any, parameters: dict[str, Any], target: Any) -> Any:
@@ -184,8 +184,12 @@ def _runner(library: Any, inputs: dict[str, NDArray[Any]], target: Any) -> Runne
     executor.set_input(**inputs)
     timer = executor.module.time_evaluator("run", device, number=1, repeat=1, min_repeat_ms=RUNS_MS)
 
-    def outputs_of() -> list[NDArray[Any]]:
+    def run() -> None:
         executor.run()
+        device.sync()
+
+    def outputs_of() -> list[NDArray[Any]]:
+        run()
         return [executor.get_output(i).numpy() for i in range(executor.get_num_outputs())]
 
-    return lambda: float(timer().mean), outputs_of
+    return lambda: seconds_of(run, lambda: float(timer().mean)), outputs_of

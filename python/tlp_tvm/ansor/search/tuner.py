@@ -55,9 +55,10 @@ from tlp_tvm.tuning.tune_progress import Progress
 from tlp_tvm.tuning.tune_settings import TuneSettings, measures_per_round
 from tlp_tvm.tuning.warm_start import gather, sources_of
 
-_CONVOLUTION = "conv2d"
-"""In the names of what TVM has no good schedule of with channels last: of 39 convolutions of MobileNet and
-ResNet-34 its own took 0.85 to 45 times as long as programs that were chosen without measuring."""
+_HEAVY = ("conv2d", "dense", "matmul")
+"""In the names of what TVM has no good schedule of, with channels last, or with two axes: of 39 convolutions
+of MobileNet and ResNet-34 its own took 0.85 to 45 times as long as programs that were chosen without
+measuring, and no product of any network kept it."""
 
 
 class RelayTuner:
@@ -292,8 +293,8 @@ class RelayTuner:
                 programs[key] = found[:BUILT]
         values = random_inputs(self._module, self._parameters)
         usual = self._tuned, self._functions
-        convolutions = {str(task.workload_key) for task in self._tasks if _CONVOLUTION in str(task.desc)}
-        ways = (self._target, self._threads, turns, convolutions)
+        heavy = {str(each.workload_key) for each in self._tasks if any(op in str(each.desc) for op in _HEAVY)}
+        ways = (self._target, self._threads, turns, heavy)
 
         def build(lines: Mapping[str, str]) -> Built | None:
             """The network with these programs; None where TVM cannot."""

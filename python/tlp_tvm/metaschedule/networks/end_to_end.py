@@ -12,7 +12,7 @@ from tlp_tvm.metaschedule.compiling.building import CODE, way
 from tlp_tvm.metaschedule.graph.fusing import fused, is_cpu, with_programs
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.targets import device_of
-from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, time_in_turns
+from tlp_tvm.tuning.network.turns import RUNS_MS, EndToEnd, Runner, random_values, seconds_of, time_in_turns
 
 
 def compiled(
@@ -104,4 +104,12 @@ def _runner(library: Any, inputs: dict[str, NDArray[Any]], device: Any) -> Runne
     machine = relax.VirtualMachine(library, device)
     given = [tvm.runtime.tensor(array, device) for array in inputs.values()]
     timer = machine.time_evaluator("main", device, number=1, repeat=1, min_repeat_ms=RUNS_MS)
-    return lambda: float(timer(*given).mean), lambda: arrays_of(machine["main"](*given))
+
+    def run() -> None:
+        machine["main"](*given)
+        device.sync()
+
+    def seconds() -> float:
+        return seconds_of(run, lambda: float(timer(*given).mean))
+
+    return seconds, lambda: arrays_of(machine["main"](*given))

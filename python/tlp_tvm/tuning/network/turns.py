@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,12 @@ RUNS_MS = 100
 
 LEAST_TURNS, LONGEST_S = 3, 8.0
 """After so many turns and seconds no further one begins: an untuned network may take seconds a run."""
+
+FAR = 5.0
+"""A network that takes so many times as long as the other has one turn, if that takes `LONGEST_S`."""
+
+_LONG_RUN_S = 1.0
+"""A run that takes longer is timed by itself: without one before that warms up, and not repeated."""
 
 T = TypeVar("T")
 
@@ -62,6 +69,19 @@ class EndToEnd:
         return self.untuned_latency / self.tuned_latency
 
 
+def seconds_of(run: Callable[[], None], timed: Callable[[], float]) -> float:
+    """Time a network once.
+
+    Args:
+        run: runs it, and waits for the end.
+        timed: seconds of a run, of several after one that warms up.
+    """
+    began = time.perf_counter()
+    run()
+    once = time.perf_counter() - began
+    return once if once > _LONG_RUN_S else timed()
+
+
 def time_in_turns(
     make: Sequence[Callable[[], Runner]],
     turns: int,
@@ -98,11 +118,16 @@ def _time_in_turns(make: Sequence[Callable[[], Runner]], turns: int, clock: Call
     outputs = [outputs_of() for _, outputs_of in runs]  # also warms both up
     began = clock()
     for turn in range(turns):
-        if turn >= LEAST_TURNS and clock() - began > LONGEST_S:
+        if turn and clock() - began > LONGEST_S and (turn >= LEAST_TURNS or _far_apart(*times)):
             break
         for (time_it, _), seconds in zip(runs, times, strict=True):
             seconds.append(time_it())
     return EndToEnd(tuple(times[0]), tuple(times[1]), difference_of(*outputs))
+
+
+def _far_apart(first: Sequence[float], second: Sequence[float]) -> bool:
+    low, high = sorted([statistics.median(first), statistics.median(second)])
+    return high > FAR * low
 
 
 def random_values(
