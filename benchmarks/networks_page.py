@@ -108,16 +108,17 @@ def summary(kept: Processors, titles: Mapping[str, str]) -> list[str]:
 
 
 def _sentences(cpu: str, kept: Kept, titles: Mapping[str, str]) -> list[str]:
-    """The longest tunings of each framework that measured, beside the fastest peers."""
+    """The longest tunings of each framework that measured, and shorter ones of more networks."""
     networks = [name for name in titles if kept.get(name)]
     stages = sorted({stage for name in networks for stage in kept[name] if order_of(stage)[1]}, key=order_of)
-    text = []
-    for stage in {order_of(stage)[0]: stage for stage in stages}.values():
+    text, most = [], dict.fromkeys((order_of(stage)[0] for stage in stages), 0)
+    for stage in sorted(stages, key=lambda stage: (order_of(stage)[0], -order_of(stage)[1])):
         framework, minutes = order_of(stage)
         ratios = {titles[name]: ratio(kept[name][stage]) for name in networks if stage in kept[name]}
         ratios = {title: value for title, value in ratios.items() if not math.isnan(value)}
-        if not ratios:
+        if len(ratios) <= most[framework]:
             continue
+        most[framework] = len(ratios)
         faster = [title for title, value in ratios.items() if value > 1]
         worst, best = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
         mean = _times(_mean(list(ratios.values())))

@@ -180,6 +180,18 @@ def test_the_readme_says_the_mean_and_the_worst(networks: ModuleType) -> None:
     assert networks.summary({}, TITLES) == [""]
 
 
+def test_the_readme_says_a_shorter_tuning_of_more_networks_too(networks: ModuleType) -> None:
+    kept: dict[str, Any] = {}
+    for network, minutes in (("a", 5), ("b", 5), ("a", 15)):
+        networks.keep(kept, networks.Stage(network, "ansor", minutes), result(0.001, PEERS))
+    said = [line for line in networks.summary(kept, TITLES) if line.startswith("*")]
+    assert [line.partition(" of tuning")[0] for line in said] == ["*a CPU, 15 minutes", "*a CPU, 5 minutes"]
+
+    networks.keep(kept, networks.Stage("b", "ansor", 15), result(0.001, PEERS))
+    said = [line for line in networks.summary(kept, TITLES) if line.startswith("*")]
+    assert [line.partition(" of tuning")[0] for line in said] == ["*a CPU, 15 minutes"]
+
+
 def test_processors_have_tables_and_means_of_their_own(networks: ModuleType) -> None:
     kept: dict[str, Any] = {"older CPU": {}}
     for network, ours in (("a", 0.004), ("b", 0.0005)):
