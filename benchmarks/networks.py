@@ -76,12 +76,17 @@ class Stage:
     @property
     def python(self) -> str:
         """Of its environment."""
-        return str(ROOT / ENVIRONMENTS[self.framework][0] / "bin" / "python")
+        return python_of(self.framework)
 
     @property
     def file(self) -> Path:
         """What it tunes."""
         return EXPORTED / f"{self.network}{ENVIRONMENTS[self.framework][1]}"
+
+
+def python_of(framework: str) -> str:
+    """Of a framework's environment."""
+    return str(ROOT / ENVIRONMENTS[framework][0] / "bin" / "python")
 
 
 def stages(networks: Sequence[str], frameworks: Sequence[str], minutes: Sequence[float]) -> Iterator[Stage]:
@@ -105,16 +110,13 @@ print(json.dumps(beside.to_dict()))
 
 
 def tuned_here(
-    kept: Mapping[str, Any], networks: Sequence[str], frameworks: Sequence[str]
-) -> Iterator[Stage]:
-    """The last stage of each run whose tuned library is still here."""
-    for network in networks:
-        found = kept.get(this_cpu().model, {}).get(network, {})
-        minutes = [order_of(name) for name in found]
-        for framework in frameworks:
-            own = [limit for kind, limit in minutes if kind == framework]
-            last = [Stage(network, framework, limit) for limit in {0.0, max(own)} & set(own)] if own else []
-            yield from (stage for stage in last if (stage.out / REPORT).exists())
+    kept: Mapping[str, Any], networks: Sequence[str], frameworks: Sequence[str], minutes: Sequence[float]
+) -> list[Stage]:
+    """The last kept stage of each run that is still here: its library is of that one."""
+    found = kept.get(this_cpu().model, {})
+    every = [Stage(network, *order_of(name)) for network in networks for name in found.get(network, {})]
+    last = {stage.out: stage for stage in every if stage.framework in frameworks}
+    return [each for out, each in last.items() if each.minutes in minutes and (out / REPORT).exists()]
 
 
 def turns_again(stage: Stage, found: dict[str, Any]) -> dict[str, Any]:
@@ -185,9 +187,8 @@ def run(stage: Stage) -> dict[str, Any]:
     """Export the network if need be, and tune it; the commit is that with which it begins."""
     commit = checked_out()
     if not stage.file.exists():
-        python = str(ROOT / ENVIRONMENTS["ansor"][0] / "bin" / "python")
         exports = str(Path(__file__).with_name("network_exports.py"))
-        subprocess.run([python, exports, stage.network, str(EXPORTED)], check=True)
+        subprocess.run([python_of("ansor"), exports, stage.network, str(EXPORTED)], check=True)
     finished = subprocess.run(stage.command(), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return {**json.loads(finished.stdout), "commit": commit}
 
@@ -221,9 +222,11 @@ def main() -> None:
     minutes = [float(text) for text in asked.minutes.split(",")]
     kept = read_kept()
     if asked.turns_again:
-        for stage in tuned_here(kept, networks, frameworks):
-            if stage.minutes not in minutes:
-                continue
+        if not (again := tuned_here(kept, networks, frameworks, minutes)):
+            raise SystemExit(
+                f"{RUNS}: expected runs of kept stages, found none of these; leave out --turns-again"
+            )
+        for stage in again:
             print(f"{stage.network}: {stage.name} minutes, timed again", flush=True)
             found = kept[this_cpu().model][stage.network]
             found[stage.name] = turns_again(stage, found[stage.name])

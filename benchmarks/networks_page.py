@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,10 +111,10 @@ def summary(kept: Processors, titles: Mapping[str, str]) -> list[str]:
 def _sentences(cpu: str, kept: Kept, titles: Mapping[str, str]) -> list[str]:
     """The longest tunings of each framework that measured, and shorter ones of more networks."""
     networks = [name for name in titles if kept.get(name)]
-    stages = sorted({stage for name in networks for stage in kept[name] if order_of(stage)[1]}, key=order_of)
-    text, most = [], dict.fromkeys((order_of(stage)[0] for stage in stages), 0)
-    for stage in sorted(stages, key=lambda stage: (order_of(stage)[0], -order_of(stage)[1])):
-        framework, minutes = order_of(stage)
+    stages = {order_of(stage): stage for name in networks for stage in kept[name] if order_of(stage)[1]}
+    text: list[str] = []
+    most: Counter[str] = Counter()
+    for (framework, minutes), stage in sorted(stages.items(), key=lambda each: (each[0][0], -each[0][1])):
         ratios = {titles[name]: ratio(kept[name][stage]) for name in networks if stage in kept[name]}
         ratios = {title: value for title, value in ratios.items() if not math.isnan(value)}
         if len(ratios) <= most[framework]:
@@ -156,8 +157,8 @@ def _cores(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
         there = [title for title, seconds in found.items() if low <= seconds <= high]
         words.append(f"{_us(low)} to {_us(high)} us ({', '.join(there)})")
     return (
-        " Turns count in which the host left the cores in one place, by what a cache line takes from one to "
-        f"the other and back: {', '.join(words)}."
+        " Of these networks runs count in which the host left the cores in one place, by what a cache line "
+        f"takes from one to the other and back: {', '.join(words)}."
     )
 
 

@@ -87,6 +87,12 @@ def test_what_was_tuned_is_timed_again(
         "ansor-5": None,
         "ansor-15": "def5678",
     }
+    monkeypatch.setattr("sys.argv", ["networks.py", "--turns-again", "--networks", "vit_s"])
+    with pytest.raises(SystemExit) as refused:
+        networks.main()
+    assert str(refused.value) == (
+        f"{tmp_path / 'runs'}: expected runs of kept stages, found none of these; leave out --turns-again"
+    )
 
 
 def test_a_stage_that_is_kept_is_not_run_again(networks: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
