@@ -13,7 +13,7 @@ namespace tlp_tvm {
 
 /*!
  * \brief Sends a cache line from the first CPU that this thread may run on to each of the next and
- * back, for a few milliseconds each.
+ * back, for half a millisecond each where both are idle.
  * \param threads of how many CPUs; 0 for all.
  * \return Seconds there and back to the one that is the farthest, the lowest of several timings; 0
  * where there is no second CPU, or the system grants no thread for it.

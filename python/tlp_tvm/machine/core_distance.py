@@ -14,7 +14,9 @@ _APART = 1.5
 
 
 def round_trip(threads: int) -> float:
-    """Seconds in which a cache line goes from one core to another and back; takes some milliseconds.
+    """Seconds in which a cache line goes from one core to another and back.
+
+    Takes half a millisecond for each core but the first, where they are idle.
 
     Args:
         threads: of how many cores; the farthest counts.
