@@ -30,6 +30,7 @@ from commits import checked_out
 from marked_pages import put
 from network_exports import NETWORKS
 from networks_page import draw, order_of, page, summary
+from networks_rows import page as row_by_row
 from own_command import MAIN
 
 from tlp_tvm.beside.beside_result import REPORT
@@ -40,6 +41,7 @@ from tlp_tvm.machine.cpu import this_cpu
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "docs" / "results" / "networks.json"
 PAGE, PICTURE = ROOT / "docs" / "networks.md", ROOT / "docs" / "networks.png"
+PAGE_BEHIND = ROOT / "docs" / "networks-more.md"
 README = ROOT / "README.md"
 EXPORTED, RUNS = ROOT / "build" / "networks", ROOT / "runs" / "networks"
 ENVIRONMENTS = {"ansor": (".venv", ".pt"), "metaschedule": (".venv-metaschedule", ".pt2")}
@@ -194,10 +196,11 @@ def run(stage: Stage) -> dict[str, Any]:
 
 
 def write_page(kept: dict[str, Any]) -> None:
-    """Write the picture, the table into docs/networks.md, and what the README says."""
+    """Write the picture, the tables of docs/networks.md and of the page behind, and the README's words."""
     titles = {name: network.title for name, network in NETWORKS.items()}
     draw(kept, titles, PICTURE)
     put(PAGE, "networks", "\n".join(page(kept, titles)))
+    put(PAGE_BEHIND, "rows", "\n".join(row_by_row(kept, titles)))
     put(README, "networks", "\n".join(summary(kept, titles)))
 
 

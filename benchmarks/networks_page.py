@@ -15,9 +15,6 @@ from tlp_tvm.machine.core_distance import placements
 _LONG = 1e3
 """Milliseconds from which all digits before the point are written."""
 
-_NEAR = 0.1
-"""How far an operator may be from its label to count as near."""
-
 Kept = Mapping[str, Mapping[str, Any]]
 """Of a processor: network -> stage, as "ansor-15" -> what it gave; stages in the order in which they ran."""
 
@@ -40,7 +37,7 @@ def ratio(stage: Mapping[str, Any]) -> float:
     return latency / float(stage["ours"]["latency"]) if math.isfinite(latency) else math.nan
 
 
-def ratio_of_lowest(stage: Mapping[str, Any]) -> float:
+def lowest_turns(stage: Mapping[str, Any]) -> float:
     """The same by the lowest turn of each: with as little as possible of the host's other work."""
     turns = [min(peer["turns"]) for peer in stage["peers"] if peer["turns"] and not peer["problem"]]
     return min(turns) / min(stage["ours"]["turns"]) if turns else math.nan
@@ -66,7 +63,7 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
     peers = list(dict.fromkeys(peer["name"] for rows in found for row in rows for peer in row["peers"]))
     stages = sorted({stage for name in networks for stage in kept[name]}, key=order_of)
     heads = ["network", *(f"{peer}, ms" for peer in peers), "TVM untuned, ms"]
-    heads += ["at the peak, ms", *(f"{_words(stage)}: ms | beside the fastest peer" for stage in stages)]
+    heads += ["at the peak, ms", *(f"{stage_words(stage)}: ms | beside the fastest peer" for stage in stages)]
     text = [f"| {' | '.join(heads)} |", "|---" * (3 + len(peers) + 2 * len(stages)) + "|"]
     for name, rows in zip(networks, found, strict=True):
         last = rows[-1]
@@ -74,11 +71,11 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
         cells.append(_ms(last["at_peak"]) if last.get("at_peak") else "-")
         for stage in stages:
             row = kept[name].get(stage)
-            cells += ["-", "-"] if row is None else [_ms(row["ours"]["latency"]), _times(ratio(row))]
+            cells += ["-", "-"] if row is None else [_ms(row["ours"]["latency"]), times(ratio(row))]
         text.append(f"| {' | '.join(cells)} |")
     means = ["geometric mean", *("" for _ in peers), "", ""]
     for stage in stages:
-        means += ["", _times(_mean([ratio(kept[name][stage]) for name in networks if stage in kept[name]]))]
+        means += ["", times(_mean([ratio(kept[name][stage]) for name in networks if stage in kept[name]]))]
     every = [row for rows in found for row in rows]
     threads = ", ".join(dict.fromkeys(f"{row['threads']} threads" for row in every))
     commits = ", ".join(
@@ -90,7 +87,8 @@ def lines(kept: Kept, titles: Mapping[str, str]) -> list[str]:
         "peak: operations of the tuned tasks, as fast as the processor multiplies and adds in registers."
         + _quiet([(titles[name], list(kept[name].values())[-1]) for name in networks])
         + _cores([(titles[name], list(kept[name].values())[-1]) for name in networks])
-        + _inside([(titles[name], row) for name in networks for row in kept[name].values()])
+        + _inside(every)
+        + " [Row by row](networks-more.md#the-scoreboard-row-by-row)."
     )
     return [*text, f"| {' | '.join(means)} |", "", about, "", *_problems(networks, kept, titles)]
 
@@ -122,12 +120,12 @@ def _sentences(cpu: str, kept: Kept, titles: Mapping[str, str]) -> list[str]:
         most[framework] = len(ratios)
         faster = [title for title, value in ratios.items() if value > 1]
         worst, best = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
-        mean = _times(_mean(list(ratios.values())))
+        mean = times(_mean(list(ratios.values())))
         text.append(
             f"*{cpu}, {minutes:g} minutes of tuning with {framework}, beside the fastest of ONNX Runtime, "
             f"OpenVINO, TorchScript and torch.compile in the same turns: {mean} "
-            f"in the geometric mean of {len(ratios)} networks ({_times(ratios[worst])} {worst} to "
-            f"{_times(ratios[best])} {best}), faster on {len(faster)}. [Table](docs/networks.md#scoreboard).*"
+            f"in the geometric mean of {len(ratios)} networks ({times(ratios[worst])} {worst} to "
+            f"{times(ratios[best])} {best}), faster on {len(faster)}. [Table](docs/networks.md#scoreboard).*"
         )
         text.append("")
     return text
@@ -135,11 +133,11 @@ def _sentences(cpu: str, kept: Kept, titles: Mapping[str, str]) -> list[str]:
 
 def _quiet(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     """How much of the ratios is other work of the host, as a sentence."""
-    ratios = {title: ratio_of_lowest(stage) for title, stage in stages}
+    ratios = {title: lowest_turns(stage) for title, stage in stages}
     worst, best = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     return (
-        f" By the lowest turn of each library, {_times(_mean(list(ratios.values())))} in the geometric mean "
-        f"({_times(ratios[worst])} {worst} to {_times(ratios[best])} {best})."
+        f" By the lowest turn of each library, {times(_mean(list(ratios.values())))} in the geometric mean "
+        f"({times(ratios[worst])} {worst} to {times(ratios[best])} {best})."
     )
 
 
@@ -166,26 +164,16 @@ def _us(seconds: float) -> str:
     return f"{seconds * 1e6:.2f}"
 
 
-def _inside(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
-    """How well labels foretell the network, as sentences."""
-    parts = [stage["explained"] for _, stage in stages if stage.get("explained")]
+def _inside(stages: Sequence[Mapping[str, Any]]) -> str:
+    """How well labels foretell the network, as a sentence."""
+    parts = [stage["explained"] for stage in stages if stage.get("explained")]
     ratios = [1 + each["inside"] / each["labels"] for each in parts if each["labels"]]
     if not ratios:
         return ""
-    text = (
+    return (
         f" Inside the networks, tuned operators take {min(ratios):.2f} to {max(ratios):.2f} times the sum of "
         f"their labels (median {statistics.median(ratios):.2f})."
     )
-    single = [
-        f"{title} {statistics.median(found):.2f} ({_near(found)} of {len(found)} within 10%)"
-        for title, stage in stages
-        if (found := stage.get("inside_over_label"))
-    ]
-    return text + (f" Operator by operator, in the median: {', '.join(single)}." if single else "")
-
-
-def _near(ratios: Sequence[float]) -> int:
-    return sum(abs(each - 1) <= _NEAR for each in ratios)
 
 
 def draw(processors: Processors, titles: Mapping[str, str], path: Path) -> None:
@@ -216,7 +204,7 @@ def draw(processors: Processors, titles: Mapping[str, str], path: Path) -> None:
             speed = ratio(kept[name][stage])
             how = {"height": height, "color": shades.get(minutes, _BLUES[-1]), "edgecolor": "white"}
             # Behind those that are slower.
-            axes.barh(row + shift, speed, label=_words(stage), zorder=2 - min(speed, 100) / 100, **how)
+            axes.barh(row + shift, speed, label=stage_words(stage), zorder=2 - min(speed, 100) / 100, **how)
     axes.axvline(1, color="#5b6776", linewidth=1)
     axes.set_yticks(range(len(networks)), [titles[name] for name in networks])
     axes.set_ylim(-0.6, max(len(networks), 1) - 0.4)
@@ -251,7 +239,8 @@ def order_of(stage: str) -> tuple[str, float]:
     return framework, float(minutes)
 
 
-def _words(stage: str) -> str:
+def stage_words(stage: str) -> str:
+    """Of a stage, as "ansor, 5 min"."""
     framework, minutes = order_of(stage)
     return f"{framework}, {f'{minutes:g} min' if minutes else '0 programs'}"
 
@@ -271,7 +260,8 @@ def _ms(seconds: float) -> str:
     return f"{ms:.3g}" if ms < _LONG else f"{ms:.0f}"
 
 
-def _times(value: float) -> str:
+def times(value: float) -> str:
+    """A ratio, as "1.20x"; NaN as a dash."""
     return "-" if math.isnan(value) else f"{value:.2f}x"
 
 

@@ -20,7 +20,7 @@ CPU = "a CPU"
 @pytest.fixture
 def networks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     module = benchmark("networks", monkeypatch)
-    for name in ("KEPT", "PAGE", "PICTURE", "README"):
+    for name in ("KEPT", "PAGE", "PAGE_BEHIND", "PICTURE", "README"):
         monkeypatch.setattr(module, name, tmp_path / name.lower())
     monkeypatch.setattr(module, "this_cpu", lambda: Cpu(CPU, "llvm", 2, "a"))
     return module
@@ -36,6 +36,16 @@ def result(ours: float, peers: tuple[Timed, ...]) -> dict[str, Any]:
     operators = [(3e-3, 2e-3), (2.1e-3, 2e-3), (1e-3, None)]
     values["operators"] = [{"inside": inside, "label": label} for inside, label in operators]
     return {**values, "beside": beside.to_dict()}
+
+
+def write_marks(networks: ModuleType) -> None:
+    """Of what is generated, into pages that are empty but for them."""
+    for page, name in (
+        (networks.PAGE, "networks"),
+        (networks.PAGE_BEHIND, "rows"),
+        (networks.README, "networks"),
+    ):
+        page.write_text(f"<!-- {name}: begin -->\n<!-- {name}: end -->\n")
 
 
 PEERS = (
@@ -61,8 +71,7 @@ def test_ten_networks_and_three_stages_a_framework(networks: ModuleType) -> None
 def test_what_was_tuned_is_timed_again(
     networks: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for page in (networks.PAGE, networks.README):
-        page.write_text("<!-- networks: begin -->\n<!-- networks: end -->\n")
+    write_marks(networks)
     monkeypatch.setattr(networks, "RUNS", tmp_path / "runs")
     kept: dict[str, Any] = {}
     for name, minutes in (("mlp", 0.0), ("mlp", 5.0), ("mlp", 15.0), ("vit_s", 5.0)):
@@ -104,8 +113,7 @@ def test_a_stage_that_is_kept_is_not_run_again(networks: ModuleType, monkeypatch
             raise KeyboardInterrupt
         return result(0.001, PEERS)
 
-    for page in (networks.PAGE, networks.README):
-        page.write_text("<!-- networks: begin -->\n<!-- networks: end -->\n")
+    write_marks(networks)
     monkeypatch.setattr(networks, "run", run)
     command = ["networks.py", "--networks", "mlp", "--frameworks", "ansor", "--minutes", "0,5"]
     monkeypatch.setattr("sys.argv", command)
@@ -148,8 +156,12 @@ def test_the_table_compares_with_the_fastest_sound_peer(networks: ModuleType) ->
     )
     assert lowest in about
     assert "take 1.12 to 2.00 times the sum of their labels (median 1.25). " in about
-    single = "1.27 (1 of 2 within 10%)"
-    assert about.endswith(f" in the median: Network A {single}, Network A {single}, Network B {single}.")
+    every = [line for line in networks.row_by_row(kept, TITLES) if line.startswith("| Network")]
+    assert every == [
+        "| Network A | ansor, 0 programs | abc1234 | abc1234 | 5 | - | 0.50x | 2.00 | 1.27 | 1 of 2 |",
+        "| Network A | ansor, 5 min | abc1234 | abc1234 | 5 | - | 2.00x | 1.25 | 1.27 | 1 of 2 |",
+        "| Network B | ansor, 5 min | abc1234 | abc1234 | 5 | - | 5.00x | 1.12 | 1.27 | 1 of 2 |",
+    ]
 
 
 def test_the_page_says_where_the_cores_were(networks: ModuleType) -> None:
@@ -161,6 +173,8 @@ def test_the_page_says_where_the_cores_were(networks: ModuleType) -> None:
     about = "\n".join(networks.page(kept, TITLES))
     assert ", commit abc1234, def5678; 2 threads. " in about
     assert ": 0.12 to 0.12 us (Network A), 0.52 to 0.52 us (Network B). Inside the networks, " in about
+    cells = [line.split(" | ")[2:6] for line in networks.row_by_row(kept, TITLES) if "| ansor, 5" in line]
+    assert cells == [["abc1234", "def5678", "5", "0.12"], ["abc1234", "def5678", "5", "0.52"]]
 
 
 def test_a_stage_without_measuring_that_ran_later_is_not_the_last(networks: ModuleType) -> None:
@@ -216,7 +230,7 @@ def test_processors_have_tables_and_means_of_their_own(networks: ModuleType) -> 
 
 
 def test_an_empty_scoreboard_says_so(networks: ModuleType) -> None:
-    assert networks.page({}, TITLES) == ["", "Not measured yet.", ""]
+    assert networks.page({}, TITLES) == networks.row_by_row({}, TITLES) == ["", "Not measured yet.", ""]
 
 
 def test_the_page_has_what_is_kept(networks: ModuleType) -> None:
@@ -224,4 +238,6 @@ def test_the_page_has_what_is_kept(networks: ModuleType) -> None:
     kept = json.loads(path.read_text()) if path.exists() else {}
     titles = {name: network.title for name, network in networks.NETWORKS.items()}
     assert "\n".join(networks.page(kept, titles)) in (ROOT / "docs" / "networks.md").read_text()
+    behind = ROOT / "docs" / "networks-more.md"
+    assert "\n".join(networks.row_by_row(kept, titles)) in behind.read_text()
     assert "\n".join(networks.summary(kept, titles)) in (ROOT / "README.md").read_text()
