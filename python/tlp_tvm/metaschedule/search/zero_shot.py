@@ -45,9 +45,12 @@ LIGHT_S, LIGHT = 3e-5, 4
 """A task that takes less than so many seconds, as its operations and bytes let guess, gets a fourth of the
 programs: such tasks are many, and take little of a network's time."""
 
+SHARES = ((0.02, 1), (0.005, 2), (0.0, LIGHT))
+"""From which share of a network's time, guessed alike, a task gets all of the programs, half, a fourth."""
+
 WAY = (
     f"bred natively, {GENERATIONS} generations of {POPULATION}, weights laid out, {ASKED} judged by trees, "
-    f"1/{LIGHT} below {LIGHT_S} s"
+    f"1/{LIGHT} below {LIGHT_S} s, by shares {SHARES}"
 )
 """What choices, and graphs of them, depend on beside model, target and seed: caches are keyed by it."""
 
@@ -80,19 +83,33 @@ def choose_programs(
     """
     folder.mkdir(parents=True, exist_ok=True)
     chosen: dict[str, str] = {}
-    for task in tasks:
-        file = folder / f"{task.workload_key}.json"
-        if (trace := _read(file, task)) is None:
+    for task, part in zip(tasks, parts_of(tasks), strict=True):
+        files = {each: folder / f"{task.workload_key}-{each}.json" for _, each in SHARES if each <= part}
+        trace = next((found for file in files.values() if (found := _read(file, task)) is not None), None)
+        if trace is None:
             on_task(task)
-            trace = choose_program(task, expected, seed, threads)
+            trace = choose_program(task, expected, seed, threads, part)
             kept = {"blocks": block_names(task.module), "trace": json.loads(trace)} if trace else None
-            write_whole(file, json.dumps(kept, separators=(",", ":")))
+            write_whole(files[part], json.dumps(kept, separators=(",", ":")))
         if trace:
             chosen[task.workload_key] = trace
     return chosen
 
 
-def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int) -> str:
+def parts_of(tasks: Sequence[TraceTask]) -> list[int]:
+    """Which part of the programs each task of a network gets: 1 for all, 2 for half, 4 for a fourth.
+
+    Args:
+        tasks: of the network.
+    """
+    seconds = [guessed(task) for task in tasks]
+    weighted = [each * int(task.task.weight) for each, task in zip(seconds, tasks, strict=True)]
+    whole = sum(weighted) or 1.0
+    by_share = (next(part for share, part in SHARES if each >= share * whole) for each in weighted)
+    return [LIGHT if each < LIGHT_S else part for each, part in zip(seconds, by_share, strict=True)]
+
+
+def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int, part: int = 1) -> str:
     """Breed programs of a task by the model's scores, and take the best that TVM replays.
 
     Args:
@@ -100,25 +117,25 @@ def choose_program(task: TraceTask, expected: Prior, seed: int, threads: int) ->
         expected: scores of embeddings; the trees of a model's, where it has some, judge the best.
         seed: of the search.
         threads: that replay programs.
+        part: of the programs that are drawn, bred and judged, 2 for half.
 
     Returns:
         Its trace, as the JSON of a record; empty where TVM draws no valid program.
     """
-    share = LIGHT if guessed(task) < LIGHT_S else 1
-    stock = TraceStock(task, seed, sampled=SAMPLED // share, threads=threads)
+    stock = TraceStock(task, seed, sampled=SAMPLED // part, threads=threads)
     if not len(stock.sample):
         return ""
     found = evolve(
         stock,
         stock.sample,
         scores_by(FeatureLayout.preset(LAYOUT), expected),
-        population=POPULATION // share,
-        count=CANDIDATES // share,
+        population=POPULATION // part,
+        count=CANDIDATES // part,
         seed=seed,
         generations=GENERATIONS,
     )
     taken, least = None, float("inf")
-    for schedule in _best_first(stock, found, opinion_of(task, expected), ASKED // share):
+    for schedule in _best_first(stock, found, opinion_of(task, expected), ASKED // part):
         if (work := operations(schedule.mod)) < least:
             taken, least = schedule, work
         if least <= MOST_WORK * task.flop:
