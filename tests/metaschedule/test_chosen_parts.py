@@ -52,10 +52,10 @@ def chosen(tasks: list[Any], folder: Path) -> dict[str, str]:
 
 
 def test_parts_follow_from_shares_of_the_network_and_from_seconds() -> None:
-    seconds = [0.9, 0.02, 0.004 / 4, 0.0199, 0.005, 0.0049]
+    seconds = [0.9, 0.02, 0.005, 0.0199, 0.005, 0.0049, 0.004]
     tasks = [Task(str(i), each, 4 if i == 2 else 1) for i, each in enumerate(seconds)]
     assert 0.95 < sum(task.seconds * task.weight for task in tasks) < 1
-    assert parts_of(tasks) == [1, 1, 4, 1, 2, 2]
+    assert parts_of(tasks) == [1, 1, 1, 1, 2, 2, 4]
     assert parts_of([Task("a", LIGHT_S * 0.9), Task("b", LIGHT_S)]) == [4, 1]
     assert parts_of([Task("a", 0.0)]) == [4]
     assert parts_of([]) == []
