@@ -37,10 +37,22 @@ def ratio(stage: Mapping[str, Any]) -> float:
     return latency / float(stage["ours"]["latency"]) if math.isfinite(latency) else math.nan
 
 
-def lowest_turns(stage: Mapping[str, Any]) -> float:
+def ratio_of_lowest(stage: Mapping[str, Any]) -> float:
     """The same by the lowest turn of each: with as little as possible of the host's other work."""
     turns = [min(peer["turns"]) for peer in stage["peers"] if peer["turns"] and not peer["problem"]]
     return min(turns) / min(stage["ours"]["turns"]) if turns else math.nan
+
+
+def over_labels(stage: Mapping[str, Any]) -> float | None:
+    """What tuned operators take inside the network over the sum of their labels; None where none has one."""
+    explained = stage.get("explained")
+    return 1 + float(explained["inside"] / explained["labels"]) if explained and explained["labels"] else None
+
+
+def core_trip(stage: Mapping[str, Any]) -> float | None:
+    """How far the cores were in our turns, as a round trip in seconds; None where nobody looked."""
+    trips = stage["ours"].get("round_trips")
+    return statistics.median(trips) if trips else None
 
 
 def in_order(kept: Processors) -> list[str]:
@@ -133,7 +145,7 @@ def _sentences(cpu: str, kept: Kept, titles: Mapping[str, str]) -> list[str]:
 
 def _quiet(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     """How much of the ratios is other work of the host, as a sentence."""
-    ratios = {title: lowest_turns(stage) for title, stage in stages}
+    ratios = {title: ratio_of_lowest(stage) for title, stage in stages}
     worst, best = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
     return (
         f" By the lowest turn of each library, {times(_mean(list(ratios.values())))} in the geometric mean "
@@ -143,31 +155,27 @@ def _quiet(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
 
 def _cores(stages: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
     """Where the host had the cores in the turns that count, as a sentence."""
-    found = {
-        title: statistics.median(trips)
-        for title, stage in stages
-        if (trips := stage["ours"].get("round_trips"))
-    }
+    found = {title: trip for title, stage in stages if (trip := core_trip(stage)) is not None}
     if not found:
         return ""
     words = []
     for low, high in placements(found.values()):
         there = [title for title, seconds in found.items() if low <= seconds <= high]
-        words.append(f"{_us(low)} to {_us(high)} us ({', '.join(there)})")
+        words.append(f"{us(low)} to {us(high)} us ({', '.join(there)})")
     return (
         " Of these networks runs count in which the host left the cores in one place, by what a cache line "
         f"takes from one to the other and back: {', '.join(words)}."
     )
 
 
-def _us(seconds: float) -> str:
+def us(seconds: float) -> str:
+    """A round trip between cores, in microseconds."""
     return f"{seconds * 1e6:.2f}"
 
 
 def _inside(stages: Sequence[Mapping[str, Any]]) -> str:
     """How well labels foretell the network, as a sentence."""
-    parts = [stage["explained"] for stage in stages if stage.get("explained")]
-    ratios = [1 + each["inside"] / each["labels"] for each in parts if each["labels"]]
+    ratios = [each for stage in stages if (each := over_labels(stage)) is not None]
     if not ratios:
         return ""
     return (

@@ -6,7 +6,16 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from networks_page import Processors, in_order, lowest_turns, stage_words, times
+from networks_page import (
+    Processors,
+    core_trip,
+    in_order,
+    over_labels,
+    ratio_of_lowest,
+    stage_words,
+    times,
+    us,
+)
 
 _NEAR = 0.1
 """How far an operator may be from its label to count as near."""
@@ -33,20 +42,17 @@ def page(kept: Processors, titles: Mapping[str, str]) -> list[str]:
 
 def _cells(stage: Mapping[str, Any]) -> list[str]:
     """What one row says, but for its name."""
-    trips = stage["ours"].get("round_trips")
+    trip, together = core_trip(stage), over_labels(stage)
     return [
         *(stage["commit"], stage.get("timed_at", stage["commit"]), str(stage["programs"])),
-        f"{statistics.median(trips) * 1e6:.2f}" if trips else "-",
-        times(lowest_turns(stage)),
-        *_inside(stage.get("explained") or {}, stage.get("inside_over_label") or []),
+        *("-" if trip is None else us(trip), times(ratio_of_lowest(stage))),
+        *("-" if together is None else f"{together:.2f}", *_one_by_one(stage.get("inside_over_label"))),
     ]
 
 
-def _inside(explained: Mapping[str, float], single: Sequence[float]) -> list[str]:
-    """How well labels foretell tuned operators inside the network: by their sum, and one by one."""
-    labels = explained.get("labels")
-    together = f"{1 + explained['inside'] / labels:.2f}" if labels else "-"
-    if not single:
-        return [together, "-", "-"]
-    near = sum(abs(each - 1) <= _NEAR for each in single)
-    return [together, f"{statistics.median(single):.2f}", f"{near} of {len(single)}"]
+def _one_by_one(ratios: Sequence[float] | None) -> tuple[str, str]:
+    """What each tuned operator takes inside the network over its label: the median, and how many are near."""
+    if not ratios:
+        return "-", "-"
+    near = sum(abs(each - 1) <= _NEAR for each in ratios)
+    return f"{statistics.median(ratios):.2f}", f"{near} of {len(ratios)}"
