@@ -1,9 +1,10 @@
-"""Redirects what TVM's C++ writes to standard error into a file: hundreds of lines per failed program."""
+"""Redirects or sifts what TVM's C++ writes to standard error: hundreds of lines per failed program."""
 
 from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -30,3 +31,22 @@ def native_messages_to(file: IO[Any]) -> Iterator[None]:
         sys.stderr.flush()
         os.dup2(before, STANDARD_ERROR)
         os.close(before)
+
+
+@contextmanager
+def native_messages_without(remark: bytes) -> Iterator[None]:
+    """Hold back what the process writes to standard error for a while, and then write all lines but some.
+
+    Args:
+        remark: lines that have it are dropped.
+    """
+    with tempfile.TemporaryFile() as file:
+        try:
+            with native_messages_to(file):
+                yield
+        finally:
+            file.seek(0)
+            sys.stderr.flush()
+            for line in file:
+                if remark not in line:
+                    os.write(STANDARD_ERROR, line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from typer.testing import CliRunner
 from programs import tiny_config
 from tlp_tvm.cli.app import app
 from tlp_tvm.layout import FeatureLayout
-from tlp_tvm.measuring.native_messages import STANDARD_ERROR, native_messages_to
 from tlp_tvm.model.checkpoint import save_checkpoint
 
 TARGET = "llvm -mcpu=core-avx2 -num-cores=1"
@@ -75,13 +73,3 @@ def test_an_error_is_one_sentence_and_exit_code_1(tmp_path: Path, arguments: lis
 @pytest.mark.parametrize("arguments", [[], ["mlp"], ["mlp", "--out", "x", "--trials", "-1"]])
 def test_wrong_usage_is_exit_code_2(arguments: list[str]) -> None:
     assert CliRunner().invoke(app, ["tune", *arguments]).exit_code == 2
-
-
-def test_native_messages_are_led_to_a_file_and_back(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with (tmp_path / "tvm.log").open("ab") as file, native_messages_to(file):
-        os.write(STANDARD_ERROR, b"hidden\n")
-    os.write(STANDARD_ERROR, b"shown\n")
-    assert (tmp_path / "tvm.log").read_text() == "hidden\n"
-    assert capfd.readouterr().err == "shown\n"

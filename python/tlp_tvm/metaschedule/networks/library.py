@@ -10,8 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from tlp_tvm.errors import TuningError, last_line_of
-from tlp_tvm.files import fresh_file
 from tlp_tvm.machine.loop_threads import set_loop_threads
+from tlp_tvm.metaschedule.compiling.saving import save_compiled
 from tlp_tvm.metaschedule.loading.locate import load_runtime
 from tlp_tvm.metaschedule.loading.loops import share_loops_of
 from tlp_tvm.metaschedule.loading.targets import device_of, flags_of
@@ -81,8 +81,7 @@ def save_tuned(
         RuntimeError: TVM cannot write it.
     """
     library = folder / LIBRARY
-    with fresh_file(library) as fresh:
-        built.export_library(str(fresh))
+    save_compiled(built, library)
     taken = {name: _tensor(array) for name, array in inputs.items()}
     write_description(
         library, "metaschedule", network, flags_of(target), taken, [_tensor(array) for array in outputs]

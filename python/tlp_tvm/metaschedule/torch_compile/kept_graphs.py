@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tlp_tvm.files import fresh_file, user_cache, write_whole
+from tlp_tvm.files import user_cache, write_whole
+from tlp_tvm.metaschedule.compiling.saving import save_compiled
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
 
 LIBRARY = "graph.so"
@@ -50,8 +51,7 @@ def keep(digest: str, built: Any, results: Sequence[int | None], values: Sequenc
         return False
     folder = cache() / "graphs" / digest
     folder.mkdir(parents=True, exist_ok=True)
-    with fresh_file(folder / LIBRARY) as fresh:
-        built.export_library(str(fresh))
+    save_compiled(built, folder / LIBRARY)
     about = {"results": list(results), "values": list(values), "library": _digest(folder / LIBRARY)}
     write_whole(folder / "graph.json", json.dumps(about))
     return True
