@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tlp_tvm.measuring.code_kinds import PLAIN
+from tlp_tvm.metaschedule.compiling.building import CODE
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 from tlp_tvm.metaschedule.loading.polynomials import ERROR
 from tlp_tvm.metaschedule.loading.targets import target_of
@@ -52,10 +56,31 @@ def test_float32_is_within_the_bound_everywhere(function: str, lanes: int) -> No
     np.testing.assert_allclose(found, np.float32(expected), rtol=1e-6)
 
 
+@pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("function", list(TRUE))
-def test_other_types_keep_the_rules_of_tvm(function: str) -> None:
+def test_other_types_keep_the_rules_of_tvm(function: str, lanes: int) -> None:
     x = np.linspace(-5, 5, 1000)
-    np.testing.assert_allclose(computed(function, x, 1), TRUE[function](x), rtol=1e-14)
+    np.testing.assert_allclose(computed(function, x, lanes), TRUE[function](x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("function", [*TRUE, "sigmoid"])
+def test_numbers_of_a_vectorised_loop_are_computed_together(function: str) -> None:
+    tvm = load_tvm()
+    from tvm import te
+    from tvm.s_tir import Schedule
+
+    given = te.placeholder((1024,), "float32", "x")
+    result = te.compute((1024,), lambda i: getattr(te, function)(given[i]))
+    schedule = Schedule(te.create_prim_func([given, result]))
+    (block,) = schedule.get_child_blocks(schedule.get_sblock("root"))
+    schedule.vectorize(schedule.split(*schedule.get_loops(block), [None, 8])[1])
+
+    blocks, loops = tvm.s_tir.transform, tvm.tirx.transform
+    mod = tvm.tirx.transform.BindTarget(target_of("").with_host(target_of("")))(schedule.mod)
+    for step in (blocks.ConvertBlocksToOpaque, blocks.LowerOpaqueBlock, loops.FlattenBuffer):
+        mod = step()(mod)
+    assert mod.script().count("for ") == 2
+    assert loops.VectorizeLoop()(mod).script().count("for ") == 1
 
 
 @pytest.mark.parametrize("lanes", [1, 8])
@@ -73,3 +98,25 @@ def test_whole_powers_are_within_the_bound(exponent: float, ours: bool, lanes: i
     with np.errstate(over="ignore", invalid="ignore"):
         found, expected = computed("power", ends, lanes, exponent), np.float64(ends) ** exponent
         np.testing.assert_allclose(found, np.float32(expected), rtol=1e-6)
+
+
+_IN_A_CHILD = """
+import sys
+import tvm
+from tvm import te
+from tlp_tvm.metaschedule.measuring import work
+
+given = te.placeholder((64,), "float32", "x")
+module = tvm.IRModule({"main": te.create_prim_func([given, te.compute((64,), lambda i: te.erf(given[i]))])})
+target = '{"kind": "llvm", "mcpu": "core-avx2", "num-cores": 1}'
+sent = work.Serialized(tvm.ir.save_json(module), target, (((64,), "float32"),) * 2, code=sys.argv[1])
+assert work.build(0, sent).error == 0
+print("@erff" in work._programs[0].module.inspect_source("ll"))
+"""
+
+
+@pytest.mark.parametrize(("code", "calls"), [(CODE, "False"), (PLAIN, "True")])
+def test_a_measured_program_computes_as_the_network_will(code: str, calls: str) -> None:
+    command = [sys.executable, "-c", _IN_A_CHILD, code]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert ended.stdout.strip() == calls, ended.stderr

@@ -12,6 +12,10 @@ them. Any other word is the name of another LLVM, which folds them by itself."""
 PREFETCHING = "-prefetching"
 """Ends the name of what makes programs that fetch the weights that they need next."""
 
+POLYNOMIALS = "-polynomials"
+"""Ends the name of what makes programs that compute exp and the like as MetaSchedule's networks do; those
+that were measured before called a libm for each number."""
+
 IN_PARTS = "-in-parts"
 """Ends the name of an LLVM whose programs compute in parts what registers are too few for."""
 
@@ -53,6 +57,9 @@ def code_as_before(noted: Mapping[str, Any], best: str) -> str:
     Returns:
         As before, where that can be done here; else the best.
     """
-    before = noted_code(noted)
-    whole = best.removesuffix(IN_PARTS)
-    return before if is_tvms_own(before) or before in (whole, whole.removesuffix(PREFETCHING)) else best
+    before, can = noted_code(noted), best
+    for end in ("", IN_PARTS, POLYNOMIALS, PREFETCHING):
+        can = can.removesuffix(end)
+        if before == can:
+            return before
+    return before if is_tvms_own(before) else best

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tlp_tvm.collection.folder import code_of_folder
-from tlp_tvm.measuring.code_kinds import IN_PARTS, PREFETCHING, code_as_before, noted_code
+from tlp_tvm.measuring.code_kinds import IN_PARTS, POLYNOMIALS, PREFETCHING, code_as_before, noted_code
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,11 @@ def test_programs_that_lack_what_ours_have_are_joined_by_such(before: str) -> No
 
     assert code_as_before({"code": before}, best) == before
     assert code_as_before({"code": before.replace("22", "9")}, best) == best
+
+
+@pytest.mark.parametrize("before", ["plain", f"plain{PREFETCHING}"])
+def test_programs_that_call_a_libm_are_joined_by_such(before: str) -> None:
+    assert code_as_before({"code": before}, f"plain{PREFETCHING}{POLYNOMIALS}") == before
 
 
 def test_a_collection_goes_on_as_it_began(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import functools
 from typing import Any
 
 from tlp_tvm.lowered.prefetching import prefetching
-from tlp_tvm.measuring.code_kinds import PLAIN, PREFETCHING
+from tlp_tvm.measuring.code_kinds import PLAIN, POLYNOMIALS, PREFETCHING
 from tlp_tvm.metaschedule.compiling.tirx_dialect import TirxDialect
 
-CODE = f"{PLAIN}{PREFETCHING}"
+CODE = f"{PLAIN}{PREFETCHING}{POLYNOMIALS}"
 """How programs for a CPU become machine code here, at best; for others it says no more than "plain"."""
 
 _TVMS = "s_tir"

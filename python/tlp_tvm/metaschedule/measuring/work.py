@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm.measuring.child import COLD, COMPILE, NO_ERROR, Outcome, Timing, last_line, run_kept, timed
-from tlp_tvm.measuring.code_kinds import PLAIN
+from tlp_tvm.measuring.code_kinds import PLAIN, POLYNOMIALS
 from tlp_tvm.measuring.cooling import cooling
 
 _NO_CSE = {"tirx.disable_cse_tir": True}
@@ -68,8 +68,11 @@ def build(number: int, program: Serialized) -> Outcome:
 
     from tlp_tvm.metaschedule.compiling.building import way
     from tlp_tvm.metaschedule.loading.loops import share_loops_of
+    from tlp_tvm.metaschedule.loading.polynomials import use_polynomials
     from tlp_tvm.metaschedule.loading.targets import target_from_json
 
+    if POLYNOMIALS in program.code:
+        use_polynomials()
     share_loops_of(tvm)
     began = time.monotonic()
     try:
