@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tlp_tvm.metaschedule.graph.replaced_calls import is_call
+from tlp_tvm.metaschedule.graph.reshapes import with_reshapes_of_heads_behind
 from tlp_tvm.metaschedule.graph.winograd.winograd_products import with_winograd
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 
@@ -26,13 +27,13 @@ def fused(module: Any, target: Any, *, usual: bool = False) -> Any:
     Args:
         module: Relax module; its parameters are constants, or inputs behind the first `num_input`.
         target: TVM's target; functions for a CPU say which arguments are weights.
-        usual: whether all convolutions stay, as records until commit 56b81db have them.
+        usual: whether all convolutions stay, as records until commit 56b81db have them, and attention.
     """
     tvm = load_tvm()
     from tvm import relax
 
     if is_cpu(target) and not usual:
-        module = with_winograd(module)
+        module = with_winograd(with_reshapes_of_heads_behind(module))
     with target:
         whole = tvm.transform.Sequential([*_dispatching(target), relax.get_pipeline("zero")])(module)
     if is_cpu(target):

@@ -22,7 +22,8 @@ _OTHERS = {"relax.nn.conv1d": ["NWC", "WIO"], "relax.nn.conv3d": ["NDHWC", "DHWI
 
 WAY = (
     "batch norms and paddings folded, channels last throughout, of lines and volumes too, products of "
-    "matrices where they are, an axis of groups, no zeros between, Winograd's convolutions"
+    "matrices where they are, an axis of groups, no zeros between, Winograd's convolutions, scaled and "
+    "masked products of attention"
 )
 """What graphs depend on beside network and programs: caches are keyed by it."""
 

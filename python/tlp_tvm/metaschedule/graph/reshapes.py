@@ -2,23 +2,26 @@
 
 A linear layer of torch is a product of matrices, between two reshapes. Behind the second one come the
 activation and the residual sum, which TVM does not fuse into the product then; a reshape moves nothing. So
-it is with convolutions whose groups have an axis of their own.
+it is with convolutions whose groups have an axis of their own, and with the products of attention, which have
+one axis for images and heads; their scale and mask come behind a reshape to two.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
 from tlp_tvm.metaschedule.graph.replaced_calls import Emit, is_call, kind_of, shape_of, with_calls_replaced
 from tlp_tvm.metaschedule.graph.transposes import OF_ONE, OF_TWO
+from tlp_tvm.metaschedule.loading.locate import load_tvm
 
 Shape = tuple[int, ...]
 
-_RESHAPE = "relax.reshape"
-_MATRIX, _GROUPED = 2, 5
-"""Axes of either."""
+_RESHAPE, _REPEAT = "relax.reshape", "relax.broadcast_to"
+_MATRIX, _HEADS, _GROUPED = 2, 3, 5
+"""Axes of each."""
 
 
 def with_reshapes_behind(module: Any) -> Any:
@@ -32,7 +35,29 @@ def with_reshapes_behind(module: Any) -> Any:
     return with_calls_replaced(module, _moved)
 
 
-def _moved(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
+def with_reshapes_of_heads_behind(module: Any) -> Any:
+    """Move reshapes of attention's products behind what is done to these number by number.
+
+    Args:
+        module: Relax module.
+    """
+    tvm = load_tvm()
+    transform = tvm.relax.transform
+    whole = transform.CanonicalizeBindings()(with_calls_replaced(module, _unrepeated))
+    moved = with_calls_replaced(whole, functools.partial(_moved, heads=True))
+    return tvm.transform.Sequential([transform.CanonicalizeBindings(), transform.DeadCodeElimination()])(
+        moved
+    )
+
+
+def _unrepeated(call: Any, _bound: Sequence[Any], _emit: Emit) -> Any:
+    """What a broadcast repeats once, which torch's products of many axes have before them."""
+    shape = shape_of(call)
+    same = is_call(call, _REPEAT) and shape is not None and shape_of(call.args[0]) == shape
+    return call.args[0] if same else None
+
+
+def _moved(call: Any, bound: Sequence[Any], emit: Emit, *, heads: bool = False) -> Any:
     """What stands for a call; None where it stays."""
     from tvm import relax
 
@@ -42,7 +67,8 @@ def _moved(call: Any, bound: Sequence[Any], emit: Emit) -> Any:
     if is_call(call, _RESHAPE):
         return _reshaped(call.args[0], bound[0], shape) if is_call(bound[0], _RESHAPE) else None
     operator = str(call.op.name).removeprefix("relax.")
-    matrices = [matrix for each in bound if (matrix := _matrix(each)) and shape_of(each) == shape]
+    find = _heads if heads else _matrix
+    matrices = [matrix for each in bound if (matrix := find(each)) and shape_of(each) == shape]
     if not matrices or operator not in (*OF_ONE, *OF_TWO):
         return None
     given = list(call.args)
@@ -63,6 +89,8 @@ def _operand(given: Any, bound: Any, shape: Shape, matrix: Shape, emit: Emit) ->
         return given
     if len(matrix) == _GROUPED and own is not None and own[-1:] == shape[-1:] == (math.prod(own),):
         return _of_channels(bound, matrix)
+    if len(matrix) == _HEADS and own is not None and own != shape:
+        return _over_heads(given, own, shape, emit)
     if own != shape:
         return None
     found = _reshaped(given, bound, matrix)
@@ -76,6 +104,19 @@ def _of_channels(bound: Any, grouped: Shape) -> Any:
     if not isinstance(bound, ir.GenericConst):
         return None
     return relax.const(bound.value.numpy().reshape(grouped[-2:]), kind_of(bound))
+
+
+def _over_heads(given: Any, own: Shape, shape: Shape, emit: Emit) -> Any:
+    """What is repeated over images and heads, as it fits products of which these share an axis.
+
+    None of what is not the same for all images, or for all heads of several.
+    """
+    from tvm import relax
+
+    images, heads = ((1,) * (len(shape) - len(own)) + own)[:2]
+    if images > 1 or (shape[0] > 1 and heads > 1):
+        return None
+    return given if len(own) < len(shape) else emit(relax.op.reshape(given, own[1:]))
 
 
 def _reshaped(given: Any, bound: Any, shape: Shape) -> Any:
@@ -97,3 +138,12 @@ def _matrix(bound: Any) -> Shape:
         return ()
     grouped = len(inner) == _GROUPED and inner[:3] == outer[:-1]
     return inner if len(inner) == _MATRIX or grouped else ()
+
+
+def _heads(bound: Any) -> Shape:
+    """The shape of products of which images and heads share an axis, and here have two; empty of others."""
+    inner = shape_of(bound.args[0]) if is_call(bound, _RESHAPE) else None
+    outer = shape_of(bound) if inner is not None else None
+    if inner is None or outer is None or len(inner) != _HEADS or len(outer) != _HEADS + 1:
+        return ()
+    return inner if inner[1:] == outer[2:] else ()

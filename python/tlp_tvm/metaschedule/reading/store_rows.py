@@ -24,7 +24,8 @@ from tlp_tvm.model.trees.store_trees import stacked
 from tlp_tvm.planned_task import most_wanted
 
 _FORMS: tuple[Mapping[str, bool], ...] = ({}, {"usual": True}, {"usual": True, "earlier": True})
-"""How networks of files are split into tasks, and were until commits 56b81db and 70e24c2."""
+"""How networks of files are split into tasks, and were until commits 56b81db and 70e24c2; attention was as in
+the second form for longer."""
 
 
 def rebuilt_modules(
