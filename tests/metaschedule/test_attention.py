@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from tlp_tvm.metaschedule.graph.prepared import prepared
+from tlp_tvm.metaschedule.graph.rows.masks import with_plain_masks
 from tlp_tvm.metaschedule.loading.targets import target_of
 from tlp_tvm.metaschedule.networks import end_to_end
 from tlp_tvm.metaschedule.networks.builtin import relax_of, tasks_of
@@ -73,6 +74,53 @@ def test_scale_and_mask_are_done_to_the_product(
     built = end_to_end.compiled(module, {}, target)
     (found,) = end_to_end.run_once(built, {name: x.numpy()}, target)
     np.testing.assert_allclose(found, network(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+class Safe(torch.nn.Module):
+    """Attention as torch exports it, which looks for rows in which all is masked."""
+
+    def __init__(self, mask: torch.Tensor | None) -> None:
+        super().__init__()
+        self.mask = mask
+
+    def forward(self, x: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        """Twice (B, HEADS, TOKENS, TOKENS), of which the other one may be a mask; such again."""
+        mask = (other > 0)[:, :1] if self.mask is None else self.mask
+        return torch.nn.functional.scaled_dot_product_attention(x, x, other, attn_mask=mask)
+
+
+def tokens_before() -> torch.Tensor:
+    """A mask that is made as models make it."""
+    places = torch.arange(TOKENS)
+    return (places[None, :] <= places[:, None])[None, None]
+
+
+@pytest.mark.parametrize(
+    ("mask", "looks", "sums"),
+    [
+        (torch.ones(1, 1, TOKENS, TOKENS, dtype=torch.bool), False, 0),
+        (torch.zeros(1, 1, TOKENS, TOKENS), False, 0),
+        (tokens_before(), False, 1),
+        (torch.arange(TOKENS)[None, None, :, None] > torch.arange(TOKENS), True, 1),
+        (None, True, 1),
+    ],
+)
+def test_rows_in_which_all_is_masked_are_looked_for_where_there_may_be_some(
+    mask: torch.Tensor | None, looks: bool, sums: int
+) -> None:
+    torch.manual_seed(0)
+    network, given = Safe(mask).eval(), tuple(torch.randn(1, HEADS, TOKENS, TOKENS) for _ in range(2))
+    program = torch.export.export(network, given)
+    module, target = prepared(*relax_of(program)), target_of("llvm -num-cores=2")
+
+    text = with_plain_masks(module).script()
+    assert ("R.equal(" in text) == looks
+    assert text.count("R.add(") == sums
+
+    names = list(end_to_end.random_inputs(module))
+    arrays = {name: each.numpy() for name, each in zip(names, given, strict=True)}
+    (found,) = end_to_end.run_once(end_to_end.compiled(module, {}, target), arrays, target)
+    np.testing.assert_allclose(found, network(*given).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_tasks_of_records_of_before_are_found(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,25 +85,6 @@ class Forms:
             padded = self._relay.nn.pad(begin.expression, widths)
             self._made[original, axes] = Padded(padded, axes, begin.zero | new)
         return self._made[original, axes]
-
-    def long_shape(self, shape: Shape, axes: frozenset[int]) -> Shape:
-        """A shape with these axes longer."""
-        return tuple(self.after if axis in axes else extent for axis, extent in enumerate(shape))
-
-    def same_axes(self, axes: frozenset[int], before: Shape, after: Shape) -> frozenset[int] | None:
-        """Where axes of the extent are after a reshape; None where one is not kept as it is."""
-        found = set()
-        for axis in axes:
-            lead = math.prod(before[:axis])
-            places = [
-                place
-                for place, extent in enumerate(after)
-                if extent == self.before and math.prod(after[:place]) == lead
-            ]
-            if len(places) != 1:
-                return None
-            found.add(places[0])
-        return frozenset(found)
 
 
 def shape_of(expression: Any) -> Shape:

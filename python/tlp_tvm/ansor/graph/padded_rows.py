@@ -14,15 +14,7 @@ from tlp_tvm.ansor.graph.constants import folding_pass
 from tlp_tvm.ansor.graph.padded_forms import Forms, shape_of
 from tlp_tvm.ansor.graph.padding_rules import PaddingRules
 from tlp_tvm.ansor.loading.locate import load_tvm
-
-FEWEST = 32
-"""Rows from which on it pays."""
-
-DEAREST = 1.1
-"""How much longer an axis may become."""
-
-COPIES = 1 / 3
-"""Tensors padded or cut for each product, at most: a network that needs more stays as it is."""
+from tlp_tvm.tuning.network.longer_axes import most_copies, padded_extent
 
 
 def with_padded_rows(module: Any) -> Any:
@@ -43,18 +35,10 @@ def with_padded_rows(module: Any) -> Any:
         main = module["main"]
         rewriter = _Rewriter(rows, after)
         body = rewriter.rewritten(main.body)
-        if _copies(body) - _copies(main.body) <= max(2, rewriter.rules.products * COPIES):
+        if _copies(body) - _copies(main.body) <= most_copies(rewriter.rules.products):
             module = infer(tvm.IRModule.from_expr(relay.Function(main.params, body)))
             module = folding_pass()(module)
     return module
-
-
-def padded_extent(rows: int) -> int:
-    """What a number of rows becomes; 0 where it stays."""
-    if rows < FEWEST or any(rows % tile == 0 for tile in range(4, 17)):
-        return 0
-    longer = (-(-rows // tile) * tile for tile in (16, 8, 4))
-    return next((extent for extent in longer if extent <= rows * DEAREST), 0)
 
 
 def _rows_of_products(body: Any) -> set[int]:

@@ -11,6 +11,7 @@ import numpy as np
 from tlp_tvm.ansor.graph.layer_norm import OPERATOR as LAYER_NORM
 from tlp_tvm.ansor.graph.padded_forms import Forms, Padded, shape_of
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.tuning.network.longer_axes import long_shape, same_axes
 
 _MASKED = -1e30
 
@@ -154,10 +155,12 @@ class PaddingRules:
         before = shape_of(call.args[0])
         if data is None or math.prod(before) != math.prod(shape):
             return None
-        axes, zero = (self._forms.same_axes(each, before, shape) for each in (data.axes, data.zero))
+        axes, zero = (same_axes(each, before, shape) for each in (data.axes, data.zero))
         if axes is None or zero is None:
             return None
-        return Padded(self._relay.reshape(data.expression, self._forms.long_shape(shape, axes)), axes, zero)
+        return Padded(
+            self._relay.reshape(data.expression, long_shape(shape, axes, self._forms.after)), axes, zero
+        )
 
     def _transpose(self, call: Any) -> Padded | None:
         data, rank = self._long(call.args[0]), len(shape_of(call))
@@ -185,7 +188,7 @@ class PaddingRules:
             begin[place] = int(first) + (before[place] if int(first) < 0 else 0)
         if strides != [1] * len(strides) or any(begin[axis] for axis in data.axes):
             return None
-        after = self._forms.long_shape(after, data.axes)
+        after = long_shape(after, data.axes, self._forms.after)
         end = [first + extent for first, extent in zip(begin, after, strict=True)]
         return Padded(self._relay.strided_slice(data.expression, begin, end), data.axes, data.zero)
 

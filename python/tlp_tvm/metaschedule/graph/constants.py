@@ -31,7 +31,7 @@ def _constant(call: Any, bound: Sequence[Any], _emit: Any) -> Any:
     from tvm import relax
 
     tensors = [each for each in bound if not isinstance(each, relax.ShapeExpr)]
-    values = [value for each in tensors if (value := _value(each)) is not None]
+    values = [value for each in tensors if (value := constant_value(each)) is not None]
     shape = shape_of(call)
     if not values or len(values) < len(tensors) or shape is None:
         return None
@@ -43,11 +43,11 @@ def _constant(call: Any, bound: Sequence[Any], _emit: Any) -> Any:
     return relax.const(np.ascontiguousarray(found), kind_of(call))
 
 
-def _value(bound: Any) -> NDArray[Any] | None:
-    """A constant as an array."""
+def constant_value(bound: Any) -> NDArray[Any] | None:
+    """A constant, of a tensor or a number, as an array; None of another expression."""
     from tvm import ir, tirx
 
-    if isinstance(bound, tirx.FloatImm):
-        return np.asarray(float(bound.value), str(bound.ty))
+    if isinstance(bound, tirx.IntImm | tirx.FloatImm):
+        return np.asarray(bound.value, str(bound.ty))
     value: NDArray[Any] | None = bound.value.numpy() if isinstance(bound, ir.GenericConst) else None
     return value

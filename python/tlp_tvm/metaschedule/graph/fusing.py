@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from tlp_tvm.metaschedule.graph.replaced_calls import is_call
-from tlp_tvm.metaschedule.graph.reshapes import with_reshapes_of_heads_behind
+from tlp_tvm.metaschedule.graph.reshapes import with_reshapes_of_heads_behind, without_broadcasts
+from tlp_tvm.metaschedule.graph.rows.masks import with_plain_masks
+from tlp_tvm.metaschedule.graph.rows.more_rows import with_more_rows
 from tlp_tvm.metaschedule.graph.winograd.winograd_products import with_winograd
 from tlp_tvm.metaschedule.loading.locate import load_tvm
 
@@ -33,7 +35,8 @@ def fused(module: Any, target: Any, *, usual: bool = False) -> Any:
     from tvm import relax
 
     if is_cpu(target) and not usual:
-        module = with_winograd(with_reshapes_of_heads_behind(module))
+        longer = with_more_rows(without_broadcasts(with_plain_masks(module)))
+        module = with_winograd(with_reshapes_of_heads_behind(longer))
     with target:
         whole = tvm.transform.Sequential([*_dispatching(target), relax.get_pipeline("zero")])(module)
     if is_cpu(target):

@@ -103,6 +103,18 @@ def with_calls_replaced(module: Any, replacement: Replacement) -> Any:
     return replacer.builder_.get()
 
 
+def tidied(module: Any) -> Any:
+    """A network without other names for variables, and without what nobody reads.
+
+    Args:
+        module: Relax module.
+    """
+    tvm = load_tvm()
+    transform = tvm.relax.transform
+    steps = [transform.CanonicalizeBindings(), transform.DeadCodeElimination()]
+    return tvm.transform.Sequential(steps)(module)
+
+
 def is_call(expression: Any, operator: str) -> bool:
     """Whether an expression is a call of an operator.
 

@@ -13,9 +13,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tlp_tvm.metaschedule.graph.replaced_calls import Emit, is_call, kind_of, shape_of, with_calls_replaced
+from tlp_tvm.metaschedule.graph.replaced_calls import (
+    Emit,
+    is_call,
+    kind_of,
+    shape_of,
+    tidied,
+    with_calls_replaced,
+)
 from tlp_tvm.metaschedule.graph.transposes import OF_ONE, OF_TWO
-from tlp_tvm.metaschedule.loading.locate import load_tvm
 
 Shape = tuple[int, ...]
 
@@ -41,17 +47,20 @@ def with_reshapes_of_heads_behind(module: Any) -> Any:
     Args:
         module: Relax module.
     """
-    tvm = load_tvm()
-    transform = tvm.relax.transform
-    whole = transform.CanonicalizeBindings()(with_calls_replaced(module, _unrepeated))
-    moved = with_calls_replaced(whole, functools.partial(_moved, heads=True))
-    return tvm.transform.Sequential([transform.CanonicalizeBindings(), transform.DeadCodeElimination()])(
-        moved
-    )
+    return tidied(with_calls_replaced(module, functools.partial(_moved, heads=True)))
+
+
+def without_broadcasts(module: Any) -> Any:
+    """Leave out broadcasts that repeat nothing, which torch's products of many axes have before them.
+
+    Args:
+        module: Relax module.
+    """
+    return tidied(with_calls_replaced(module, _unrepeated))
 
 
 def _unrepeated(call: Any, _bound: Sequence[Any], _emit: Emit) -> Any:
-    """What a broadcast repeats once, which torch's products of many axes have before them."""
+    """What a broadcast repeats once; None in the place of another call."""
     shape = shape_of(call)
     same = is_call(call, _REPEAT) and shape is not None and shape_of(call.args[0]) == shape
     return call.args[0] if same else None

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from relay_networks import constant, module_of, operators_of, outputs_of
 
-from tlp_tvm.ansor.graph.padded_rows import padded_extent, with_padded_rows
+from tlp_tvm.ansor.graph.padded_rows import with_padded_rows
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.tuning.network.longer_axes import padded_extent
 
 TOKENS, WIDTH, HEADS = 37, 24, 3
 

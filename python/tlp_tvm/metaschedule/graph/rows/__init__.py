@@ -1,0 +1,1 @@
+"""Rows that no tile divides are made more."""

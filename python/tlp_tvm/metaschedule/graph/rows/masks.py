@@ -1,0 +1,137 @@
+"""Masks of attention that a network computes of nothing are constants, and what they do not need is left out.
+
+An exported attention of torch compares token numbers to make a mask, mostly of zeros alone; it adds the
+mask, and behind the softmax it looks for rows in which all is masked, four operators over all pairs of
+tokens. Where the mask is known, so are these rows: there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlp_tvm.metaschedule.graph.constants import constant_value
+from tlp_tvm.metaschedule.graph.replaced_calls import (
+    Emit,
+    is_call,
+    kind_of,
+    shape_of,
+    tidied,
+    with_calls_replaced,
+)
+
+_ADD, _SOFTMAX, _WHERE, _EQUAL = "relax.add", "relax.nn.softmax", "relax.where", "relax.equal"
+
+_EXACT: dict[str, Callable[..., NDArray[Any]]] = {
+    "add": np.add,
+    "equal": np.equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "logical_and": np.logical_and,
+    "logical_not": np.logical_not,
+    "logical_or": np.logical_or,
+    "not_equal": np.not_equal,
+    "subtract": np.subtract,
+    "where": np.where,
+}
+"""Of which NumPy gives the same bits, of small whole numbers and truth values too."""
+
+_AXES = 4
+"""Of attention's scores: images, heads, and tokens twice."""
+
+_SAME_DATA = ("expand_dims", "reshape", "squeeze")
+_ON_THE_WAY = ("relax.astype", "relax.logical_not", "relax.max", "relax.min", "relax.all", "relax.any")
+"""From what is compared to which rows are masked."""
+
+
+def with_plain_masks(module: Any) -> Any:
+    """Compute masks that depend on nothing, and leave out sums with zeros and the look for masked rows.
+
+    Args:
+        module: Relax module whose parameters are constants.
+    """
+    unmasked = with_calls_replaced(with_calls_replaced(module, _computed), _without_zeros)
+    return tidied(with_calls_replaced(tidied(unmasked), _Looks().replaced))
+
+
+def _computed(call: Any, bound: Sequence[Any], _emit: Emit) -> Any:
+    """A call of constants alone as a constant; None of another, or one that is not known."""
+    from tvm import relax
+
+    shape, name = shape_of(call), str(call.op.name).removeprefix("relax.")
+    if shape is None:
+        return None
+    values = [constant_value(each) for each in bound if not isinstance(each, relax.ShapeExpr)]
+    if any(each is None for each in values):
+        return None
+    found = _value(name, values, shape, kind_of(call))
+    if found is None or found.shape != shape or str(found.dtype) != kind_of(call):
+        return None
+    return relax.const(np.ascontiguousarray(found), kind_of(call))
+
+
+def _value(name: str, values: Sequence[Any], shape: tuple[int, ...], kind: str) -> NDArray[Any] | None:
+    if name == "arange":
+        return np.arange(*(each.item() for each in values), dtype=kind)
+    if name in _SAME_DATA:
+        return np.reshape(values[0], shape)
+    if name == "broadcast_to":
+        return np.broadcast_to(values[0], shape)
+    if name == "astype":
+        return np.asarray(values[0]).astype(kind)
+    return np.asarray(_EXACT[name](*values)) if name in _EXACT else None
+
+
+def _without_zeros(call: Any, bound: Sequence[Any], _emit: Emit) -> Any:
+    """What a mask of zeros is added to; None of another call."""
+    if is_call(call, _ADD):
+        shape = shape_of(call) or ()
+        for term, mask in ((call.args[0], bound[1]), (call.args[1], bound[0])):
+            value = constant_value(mask)
+            is_mask = (
+                value is not None and value.ndim == len(shape) == _AXES and value.shape[-2:] == shape[-2:]
+            )
+            if is_mask and shape_of(term) == shape and not value.any():
+                return term
+    return None
+
+
+class _Looks:
+    """Replaces what looks for masked rows behind a softmax."""
+
+    def __init__(self) -> None:
+        self._bound: dict[Any, Any] = {}
+
+    def replaced(self, call: Any, bound: Sequence[Any], _emit: Emit) -> Any:
+        """What stands for a call; None where it stays (`replaced_calls.Replacement`)."""
+        self._bound.update(zip(call.args, bound, strict=True))
+        if is_call(call, _WHERE) and is_call(bound[2], _SOFTMAX):
+            (scores,) = bound[2].args
+            if self._looks_at(call.args[0], scores) and self._has_no_masked_row(scores, bound[2]):
+                return call.args[2]
+        return None
+
+    def _looks_at(self, rows: Any, scores: Any) -> bool:
+        """Whether these are the rows of the scores in which all is masked."""
+        found = self._bound.get(rows)
+        while found is not None and any(is_call(found, each) for each in _ON_THE_WAY):
+            found = self._bound.get(found.args[0])
+        if not is_call(found, _EQUAL) or not found.args[0].same_as(scores):
+            return False
+        value = constant_value(found.args[1])
+        return value is not None and value.shape == () and bool(np.isneginf(value))
+
+    def _has_no_masked_row(self, scores: Any, softmax: Any) -> bool:
+        """Whether a mask that is known leaves a number in each row; scores without a mask are numbers."""
+        found = self._bound.get(scores)
+        if is_call(found, _ADD):
+            masks = [value for each in found.args if (value := constant_value(each)) is not None]
+            axis = int(softmax.attrs.axis)
+            last = axis in (-1, len(shape_of(scores) or ()) - 1)
+            return bool(masks) and last and all(np.isfinite(each).any(-1).all() for each in masks)
+        return any(is_call(found, f"relax.{each}") for each in ("matmul", "multiply", "divide", "reshape"))
