@@ -145,6 +145,7 @@ def a_fresh_process_runs_the_library(folder: Path) -> None:
     code = f"import numpy as np; array = np.ones({inputs[name]['shape']}, 'f4'); {line}; print(len(outputs))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "1"
+    assert "executable.cc" not in done.stderr
     with pytest.raises(TuningError, match="expected a network tuned with ansor, found one of metaschedule"):
         read_description(folder, "ansor")
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tlp_tvm.errors import TuningError, last_line_of
 from tlp_tvm.machine.loop_threads import set_loop_threads
-from tlp_tvm.metaschedule.compiling.saving import save_compiled
+from tlp_tvm.metaschedule.compiling.executables import load_compiled, save_compiled
 from tlp_tvm.metaschedule.loading.locate import load_runtime
 from tlp_tvm.metaschedule.loading.loops import share_loops_of
 from tlp_tvm.metaschedule.loading.targets import device_of, flags_of
@@ -42,7 +42,7 @@ def load_tuned(folder: str | os.PathLike[str]) -> TunedNetwork:
 
     device = device_of(str(description["target"]).split()[0])
     try:
-        machine = relax.VirtualMachine(tvm.runtime.load_module(str(library)), device)
+        machine = relax.VirtualMachine(load_compiled(library), device)
     except (RuntimeError, OSError) as error:
         raise TuningError(
             f"{library}: expected a library for this machine, found: {last_line_of(error)}; "

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tlp_tvm.files import user_cache, write_whole
-from tlp_tvm.metaschedule.compiling.saving import save_compiled
+from tlp_tvm.metaschedule.compiling.executables import save_compiled
 from tlp_tvm.metaschedule.torch_compile.running import RunGraph
 
 LIBRARY = "graph.so"

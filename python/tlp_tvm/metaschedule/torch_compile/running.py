@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from tlp_tvm.machine.loop_threads import set_loop_threads
+from tlp_tvm.metaschedule.compiling.executables import load_compiled
 from tlp_tvm.metaschedule.loading.locate import load_runtime
 from tlp_tvm.metaschedule.loading.loops import share_loops_of
 from tlp_tvm.metaschedule.loading.targets import device_of
@@ -34,7 +35,7 @@ class RunGraph:
         share_loops_of(tvm)
         from tvm import relax
 
-        module = tvm.runtime.load_module(str(library)) if isinstance(library, Path) else library
+        module = load_compiled(library) if isinstance(library, Path) else library
         self._main = relax.VirtualMachine(module, device_of("llvm"))["main"]
         self._results, self._values = tuple(results), tuple(values)
         self._lock = threading.Lock()

@@ -93,10 +93,9 @@ def _without_zeros(call: Any, bound: Sequence[Any], _emit: Emit) -> Any:
         shape = shape_of(call) or ()
         for term, mask in ((call.args[0], bound[1]), (call.args[1], bound[0])):
             value = constant_value(mask)
-            is_mask = (
-                value is not None and value.ndim == len(shape) == _AXES and value.shape[-2:] == shape[-2:]
-            )
-            if is_mask and shape_of(term) == shape and not value.any():
+            if value is None or value.any() or shape_of(term) != shape:
+                continue
+            if value.ndim == len(shape) == _AXES and value.shape[-2:] == shape[-2:]:
                 return term
     return None
 
@@ -121,17 +120,32 @@ class _Looks:
         found = self._bound.get(rows)
         while found is not None and any(is_call(found, each) for each in _ON_THE_WAY):
             found = self._bound.get(found.args[0])
-        if not is_call(found, _EQUAL) or not found.args[0].same_as(scores):
+        if found is None or not is_call(found, _EQUAL) or not found.args[0].same_as(scores):
             return False
         value = constant_value(found.args[1])
         return value is not None and value.shape == () and bool(np.isneginf(value))
 
     def _has_no_masked_row(self, scores: Any, softmax: Any) -> bool:
-        """Whether a mask that is known leaves a number in each row; scores without a mask are numbers."""
+        """Whether scores are products alone, or their mask is known and leaves a number in each row."""
         found = self._bound.get(scores)
-        if is_call(found, _ADD):
-            masks = [value for each in found.args if (value := constant_value(each)) is not None]
-            axis = int(softmax.attrs.axis)
-            last = axis in (-1, len(shape_of(scores) or ()) - 1)
-            return bool(masks) and last and all(np.isfinite(each).any(-1).all() for each in masks)
-        return any(is_call(found, f"relax.{each}") for each in ("matmul", "multiply", "divide", "reshape"))
+        if int(softmax.attrs.axis) not in (-1, len(shape_of(scores) or ()) - 1):
+            return False
+        if found is None or not is_call(found, _ADD):
+            return self._is_of_products(scores)
+        masks = [value for each in found.args if (value := constant_value(each)) is not None]
+        others = [each for each in found.args if constant_value(each) is None]
+        kept = all(np.isfinite(each).any(-1).all() for each in masks)
+        return len(masks) == 1 and kept and all(map(self._is_of_products, others))
+
+    def _is_of_products(self, expression: Any) -> bool:
+        """Whether it is a product of matrices, scaled: of finite numbers it is finite."""
+        value = constant_value(expression)
+        if value is not None:
+            return bool(np.isfinite(value).all())
+        found = self._bound.get(expression)
+        if found is None or is_call(found, "relax.matmul"):
+            return found is not None
+        if is_call(found, "relax.reshape"):
+            return self._is_of_products(found.args[0])
+        scaled = is_call(found, "relax.multiply") or is_call(found, "relax.divide")
+        return scaled and all(map(self._is_of_products, found.args))

@@ -29,8 +29,10 @@ rules for its loops fail at two operators behind each other there."""
 _RESHAPE = "relax.reshape"
 _MASKED = -1e30
 
-_UNARY = ("clip", "erf", "negative", "nn.gelu", "nn.gelu_tanh", "nn.leakyrelu", "nn.relu", "nn.silu")
-_UNARY += ("sigmoid", "tanh")
+_UNARY = (
+    *("clip", "erf", "negative", "sigmoid", "tanh"),
+    *("nn.gelu", "nn.gelu_tanh", "nn.leakyrelu", "nn.relu", "nn.silu"),
+)
 """Operators that give finite numbers of finite ones."""
 
 _SAME_DATA = ("expand_dims", "flatten", "reshape", "squeeze")
