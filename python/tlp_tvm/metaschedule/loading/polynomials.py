@@ -1,8 +1,8 @@
 """exp, erf, tanh and whole powers of float32 as polynomials, which vector units compute.
 
 TVM calls the libm for CPUs, a number at a time: on a Zen 3 a GELU takes 9.3 ns a number so, and 0.5 as here,
-and the cube in GPT-2's 9.7 and 0.2 (`benchmarks/polynomials.py`). A rule for LLVM says how each is computed when
-a program is compiled, so tasks, records and sequences stay as they are. Other types keep TVM's rules.
+and the cube in GPT-2's 9.7 and 0.2 (`benchmarks/polynomials.py`). A rule for LLVM says how each is computed
+when a program is compiled, so tasks, records and sequences stay as they are. Other types keep TVM's rules.
 
 TVM computes erf a number at a time even in a loop that is vectorised, as it knows of no vectors of it; LLVM
 then gathers the numbers from wherever it finds eight. So it is told that there are.
