@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tlp_tvm.ansor.loading.locate import load_tvm
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Padded:
-    """An expression in its long form.
-
-    Attributes:
-        expression: of Relay.
-        axes: that are longer than they were.
-        zero: those of them at whose end there are zeros; at the end of others is any finite number.
-    """
-
-    expression: Any
-    axes: frozenset[int]
-    zero: frozenset[int] = frozenset()
+from tlp_tvm.tuning.network.longer_axes import Padded, Shape
 
 
 class Forms:

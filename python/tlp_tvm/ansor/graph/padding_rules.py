@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm.ansor.graph.layer_norm import OPERATOR as LAYER_NORM
-from tlp_tvm.ansor.graph.padded_forms import Forms, Padded, shape_of
+from tlp_tvm.ansor.graph.padded_forms import Forms, shape_of
 from tlp_tvm.ansor.loading.locate import load_tvm
-from tlp_tvm.tuning.network.longer_axes import long_shape, same_axes
+from tlp_tvm.tuning.network.longer_axes import Padded, long_shape, same_axes
 
 _MASKED = -1e30
 

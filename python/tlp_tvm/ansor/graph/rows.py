@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from tlp_tvm.ansor.graph.constants import folding_pass
-from tlp_tvm.ansor.graph.padded_forms import Shape, shape_of
+from tlp_tvm.ansor.graph.padded_forms import shape_of
 from tlp_tvm.ansor.loading.locate import load_tvm
+from tlp_tvm.tuning.network.longer_axes import Shape
 
 _UNARY = frozenset(
     [

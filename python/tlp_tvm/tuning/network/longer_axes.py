@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 Shape = tuple[int, ...]
 
@@ -14,6 +16,21 @@ DEAREST = 1.1
 
 COPIES = 1 / 3
 """Tensors padded or cut for each product, at most: a network that needs more stays as it is."""
+
+
+@dataclass(frozen=True)
+class Padded:
+    """An expression in its long form.
+
+    Attributes:
+        expression: of Relay or Relax.
+        axes: that are longer than they were.
+        zero: those of them at whose end there are zeros; at the end of others is any finite number.
+    """
+
+    expression: Any
+    axes: frozenset[int]
+    zero: frozenset[int] = frozenset()
 
 
 def padded_extent(rows: int) -> int:

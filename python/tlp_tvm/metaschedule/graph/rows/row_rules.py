@@ -15,7 +15,7 @@ import numpy as np
 
 from tlp_tvm.metaschedule.graph.replaced_calls import FLOAT, Emit, Written, is_call, kind_of, shape_of
 from tlp_tvm.metaschedule.graph.transposes import OF_TWO
-from tlp_tvm.tuning.network.longer_axes import long_shape, same_axes
+from tlp_tvm.tuning.network.longer_axes import Padded, long_shape, same_axes
 
 PRODUCT, CUT = "relax.matmul", "relax.strided_slice"
 
@@ -36,21 +36,6 @@ _UNARY = (
 """Operators that give finite numbers of finite ones."""
 
 _SAME_DATA = ("expand_dims", "flatten", "reshape", "squeeze")
-
-
-@dataclass(frozen=True)
-class Padded:
-    """An expression in its long form.
-
-    Attributes:
-        expression: of Relax.
-        axes: that are longer than they were.
-        zero: those of them at whose end there are zeros; at the end of others is any finite number.
-    """
-
-    expression: Any
-    axes: frozenset[int]
-    zero: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
