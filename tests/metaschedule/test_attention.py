@@ -123,6 +123,20 @@ def test_rows_in_which_all_is_masked_are_looked_for_where_there_may_be_some(
     np.testing.assert_allclose(found, network(*given).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
+def test_rows_in_which_one_is_masked_are_something_else() -> None:
+    mask = torch.zeros(1, 1, TOKENS, TOKENS).masked_fill(~tokens_before(), -torch.inf)
+
+    class Looking(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            """(B, HEADS, TOKENS, TOKENS), as given; nothing where a row is masked in part."""
+            scores = x @ x + mask
+            return torch.where((scores == -torch.inf).any(-1, keepdim=True), 0.0, torch.softmax(scores, -1))
+
+    x = torch.randn(1, HEADS, TOKENS, TOKENS)
+    module = prepared(*relax_of(torch.export.export(Looking().eval(), (x,))))
+    assert "R.equal(" in with_plain_masks(module).script()
+
+
 def test_tasks_of_records_of_before_are_found(tmp_path: Path) -> None:
     file, target = tmp_path / "network.pt2", target_of("llvm -num-cores=2", here=False)
     torch.export.save(exported(1, (1, 1, TOKENS, TOKENS))[2], file)

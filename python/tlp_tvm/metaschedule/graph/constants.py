@@ -5,7 +5,7 @@ TVM's own pass compiles a function for each such call: half a minute for Efficie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,17 @@ def with_constants_folded(module: Any) -> Any:
 
 
 def _constant(call: Any, bound: Sequence[Any], _emit: Any) -> Any:
-    """A call of constants as a constant; None where it is not one, or its operator is not known."""
+    return folded(call, bound, evaluated)
+
+
+def folded(call: Any, bound: Sequence[Any], evaluate: Callable[..., NDArray[Any] | None]) -> Any:
+    """A call of constants as a constant; None where it is not one, or its operator is not known.
+
+    Args:
+        call: of an operator.
+        bound: what its arguments are bound to.
+        evaluate: as `constant_arithmetic.evaluated`.
+    """
     from tvm import relax
 
     tensors = [each for each in bound if not isinstance(each, relax.ShapeExpr)]
@@ -35,7 +45,7 @@ def _constant(call: Any, bound: Sequence[Any], _emit: Any) -> Any:
     shape = shape_of(call)
     if not values or len(values) < len(tensors) or shape is None:
         return None
-    found = evaluated(
+    found = evaluate(
         str(call.op.name).removeprefix("relax."), values, shape, getattr(call.attrs, "axes", None)
     )
     if found is None or found.shape != shape or str(found.dtype) != kind_of(call):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlp_tvm.metaschedule.graph.constants import constant_value
+from tlp_tvm.metaschedule.graph.constants import constant_value, folded
 from tlp_tvm.metaschedule.graph.replaced_calls import (
     Emit,
     is_call,
@@ -22,6 +22,7 @@ from tlp_tvm.metaschedule.graph.replaced_calls import (
     tidied,
     with_calls_replaced,
 )
+from tlp_tvm.tuning.network.constant_arithmetic import evaluated
 
 _ADD, _SOFTMAX, _WHERE, _EQUAL = "relax.add", "relax.nn.softmax", "relax.where", "relax.equal"
 
@@ -44,9 +45,8 @@ _EXACT: dict[str, Callable[..., NDArray[Any]]] = {
 _AXES = 4
 """Of attention's scores: images, heads, and tokens twice."""
 
-_SAME_DATA = ("expand_dims", "reshape", "squeeze")
-_ON_THE_WAY = ("relax.astype", "relax.logical_not", "relax.max", "relax.min", "relax.all", "relax.any")
-"""From what is compared to which rows are masked."""
+_ALL = ("logical_not", "max", "logical_not")
+"""From whether a row is masked to what is compared, changes of type left out: not one that is not."""
 
 
 def with_plain_masks(module: Any) -> Any:
@@ -61,27 +61,17 @@ def with_plain_masks(module: Any) -> Any:
 
 def _computed(call: Any, bound: Sequence[Any], _emit: Emit) -> Any:
     """A call of constants alone as a constant; None of another, or one that is not known."""
-    from tvm import relax
 
-    shape, name = shape_of(call), str(call.op.name).removeprefix("relax.")
-    if shape is None:
-        return None
-    values = [constant_value(each) for each in bound if not isinstance(each, relax.ShapeExpr)]
-    if any(each is None for each in values):
-        return None
-    found = _value(name, values, shape, kind_of(call))
-    if found is None or found.shape != shape or str(found.dtype) != kind_of(call):
-        return None
-    return relax.const(np.ascontiguousarray(found), kind_of(call))
+    def value(name: str, values: Sequence[Any], *how: Any) -> NDArray[Any] | None:
+        found = _value(name, values, kind_of(call))
+        return evaluated(name, values, *how) if found is None else found
+
+    return folded(call, bound, value)
 
 
-def _value(name: str, values: Sequence[Any], shape: tuple[int, ...], kind: str) -> NDArray[Any] | None:
+def _value(name: str, values: Sequence[Any], kind: str) -> NDArray[Any] | None:
     if name == "arange":
         return np.arange(*(each.item() for each in values), dtype=kind)
-    if name in _SAME_DATA:
-        return np.reshape(values[0], shape)
-    if name == "broadcast_to":
-        return np.broadcast_to(values[0], shape)
     if name == "astype":
         return np.asarray(values[0]).astype(kind)
     return np.asarray(_EXACT[name](*values)) if name in _EXACT else None
@@ -117,18 +107,31 @@ class _Looks:
 
     def _looks_at(self, rows: Any, scores: Any) -> bool:
         """Whether these are the rows of the scores in which all is masked."""
-        found = self._bound.get(rows)
-        while found is not None and any(is_call(found, each) for each in _ON_THE_WAY):
-            found = self._bound.get(found.args[0])
+        found = self._skipped(rows)
+        for name in _ALL:
+            if (
+                found is None
+                or not is_call(found, f"relax.{name}")
+                or (name == "max" and not _is_last(found, scores))
+            ):
+                return False
+            found = self._skipped(found.args[0])
         if found is None or not is_call(found, _EQUAL) or not found.args[0].same_as(scores):
             return False
         value = constant_value(found.args[1])
         return value is not None and value.shape == () and bool(np.isneginf(value))
 
+    def _skipped(self, expression: Any) -> Any:
+        """What an expression is bound to, or what was brought to another type by that."""
+        found = self._bound.get(expression)
+        if found is None or not is_call(found, "relax.astype"):
+            return found
+        return self._bound.get(found.args[0])
+
     def _has_no_masked_row(self, scores: Any, softmax: Any) -> bool:
         """Whether scores are products alone, or their mask is known and leaves a number in each row."""
         found = self._bound.get(scores)
-        if int(softmax.attrs.axis) not in (-1, len(shape_of(scores) or ()) - 1):
+        if not _is_last(softmax, scores):
             return False
         if found is None or not is_call(found, _ADD):
             return self._is_of_products(scores)
@@ -149,3 +152,10 @@ class _Looks:
             return self._is_of_products(found.args[0])
         scaled = is_call(found, "relax.multiply") or is_call(found, "relax.divide")
         return scaled and all(map(self._is_of_products, found.args))
+
+
+def _is_last(call: Any, scores: Any) -> bool:
+    """Whether an operator goes over the last axis of the scores alone."""
+    axis = call.attrs.axis
+    axes = [int(axis)] if isinstance(axis, int) else [int(each) for each in axis or ()]
+    return [each % len(shape_of(scores) or (1,)) for each in axes] == [len(shape_of(scores) or (1,)) - 1]
